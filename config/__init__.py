@@ -1,0 +1,1 @@
+"""Settings, paths and logging of a hub. Imports no other room."""

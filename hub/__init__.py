@@ -1,0 +1,1 @@
+"""The orchestrator: store, devices, executions, HTTP API and commands."""

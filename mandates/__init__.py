@@ -1,0 +1,1 @@
+"""Who may ask for what: keys, signatures, agent mandates. Pure decisions, no I/O."""

@@ -1,0 +1,1 @@
+"""Simulated appliances (the device side of Core) and the demo kitchen."""
