@@ -22,7 +22,7 @@ def parse_date_time(text: str) -> datetime:
     A leap second is read as the last microsecond of its minute.
 
     Raises:
-        ValueError: not RFC 3339, without an offset, or a day that does not exist.
+        ValueError: not RFC 3339, without an offset, a day that does not exist, or in UTC outside the years 1 to 9999.
     """
     if not _DATE_TIME.match(text):
         raise ValueError(f"not an RFC 3339 date-time with offset: {text!r}")
@@ -30,7 +30,10 @@ def parse_date_time(text: str) -> datetime:
     leap = normal[17:19] == "60"
     if leap:
         normal = normal[:17] + "59" + normal[19:]
-    moment = datetime.fromisoformat(normal).astimezone(UTC)
+    try:
+        moment = datetime.fromisoformat(normal).astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"outside the years 1 to 9999 in UTC: {text!r}") from None
     return moment.replace(microsecond=999_999) if leap else moment
 
 
