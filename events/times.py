@@ -22,7 +22,8 @@ def parse_date_time(text: str) -> datetime:
     A leap second is read as the last microsecond of its minute.
 
     Raises:
-        ValueError: not RFC 3339, without an offset, a day that does not exist, or in UTC outside the years 1 to 9999.
+        ValueError: not RFC 3339, without an offset, a day that does not exist, or (in UTC) no year from
+            1 to 9999.
     """
     if not _DATE_TIME.match(text):
         raise ValueError(f"not an RFC 3339 date-time with offset: {text!r}")
