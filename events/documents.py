@@ -1,8 +1,8 @@
 """The strict base of every document that travels (Core §2; rulings D3, Q7).
 
-A document is read in one pass: one strict msgspec decode, then three cheap guards (size, depth, repeated
-member names) that take a slower, exact look only when they have a reason to. Unknown members are refused
-with their path; `x-` members are allowed everywhere and survive in the raw bytes, which the caller keeps.
+A document is read by one strict msgspec decode behind cheap guards of its text (size, depth, repeated member
+names), which take a slower, exact look only when they have a reason to. Unknown members are refused with
+their path; `x-` members are allowed everywhere and survive in the raw bytes, which the caller keeps.
 """
 
 import functools
@@ -12,6 +12,8 @@ from collections.abc import Hashable
 from typing import Any, Final, NoReturn, TypeVar, cast
 
 import msgspec
+
+from events.extensions import without_extensions
 
 MAX_DOCUMENT_BYTES: Final = 1_048_576
 MAX_DEPTH: Final = 64
@@ -50,31 +52,47 @@ def parse(raw: bytes, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_depth: int = M
     """`raw` as plain JSON values, with every guard of `read` and no schema.
 
     Raises:
-        DocumentError: see its reasons.
+        DocumentError: `too_large`, `too_deep`, `not_json`, `bad_unicode`, `bad_number` or `duplicate_key`.
     """
-    return _decode(raw, max_bytes, max_depth)
+    if len(raw) > max_bytes:
+        raise DocumentError("too_large", f"{len(raw)} bytes, at most {max_bytes} are read")
+    try:
+        plain = msgspec.json.decode(raw)
+    except RecursionError:
+        raise DocumentError("too_deep", f"nested more than {max_depth} levels") from None
+    except msgspec.ValidationError as error:
+        _refuse(error)
+    except msgspec.DecodeError as error:
+        _refuse_json(raw, error)
+    _guard_depth(raw, max_depth)
+    _guard_names(raw, plain)
+    return plain
 
 
 def read(kind: type[T], raw: bytes, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_depth: int = MAX_DEPTH) -> T:
     """`raw` as a `kind`, strictly.
 
+    What is wrong with the text itself is named before what is wrong with its members.
+
     Raises:
         DocumentError: see its reasons.
     """
+    parse(raw, max_bytes=max_bytes, max_depth=max_depth)
+    return read_part(kind, raw)
+
+
+def read_part(kind: type[T], raw: bytes | msgspec.Raw) -> T:
+    """`raw`, text that `parse` has passed or a part of such text, as a `kind`, strictly.
+
+    Raises:
+        DocumentError: `unknown_field`, `bad_number` or `invalid`.
+    """
     try:
-        value: T = _decoder(cast(Hashable, kind)).decode(_sized(raw, max_bytes))
-    except RecursionError:
-        raise DocumentError("too_deep", f"nested more than {max_depth} levels") from None
+        value: T = _decoder(cast(Hashable, kind)).decode(raw)
     except msgspec.ValidationError as error:
-        if "unknown field `x-" not in str(error):
-            # Which problem is named must not depend on what msgspec happened to see first.
-            _decode(raw, max_bytes, max_depth)
-            _refuse(error)
-        plain = _decode(raw, max_bytes, max_depth)
-        return from_plain(kind, plain)
-    except msgspec.DecodeError as error:
-        _refuse_json(raw, error)
-    _guard(raw, max_depth)
+        if "unknown field `x-" in str(error):
+            return from_plain(kind, msgspec.json.decode(raw))
+        _refuse(error)
     return value
 
 
@@ -82,10 +100,10 @@ def from_plain(kind: type[T], plain: Any) -> T:
     """Plain JSON values (already guarded by `parse`) as a `kind`, strictly; unknown `x-` members fall away.
 
     Raises:
-        DocumentError: `unknown_field` or `invalid`.
+        DocumentError: `unknown_field`, `bad_number` or `invalid`.
     """
     try:
-        return msgspec.convert(_without_extensions(plain, _declared_extensions(cast(Hashable, kind))), kind)
+        return msgspec.convert(without_extensions(plain, kind), kind)
     except msgspec.ValidationError as error:
         _refuse(error)
 
@@ -95,46 +113,34 @@ def write(document: msgspec.Struct) -> bytes:
     return msgspec.json.encode(document)
 
 
-def _decode(raw: bytes, max_bytes: int, max_depth: int) -> Any:
-    try:
-        value = msgspec.json.decode(_sized(raw, max_bytes))
-    except RecursionError:
-        raise DocumentError("too_deep", f"nested more than {max_depth} levels") from None
-    except msgspec.ValidationError as error:
-        raise DocumentError("bad_number", str(error)) from None
-    except msgspec.DecodeError as error:
-        _refuse_json(raw, error)
-    _guard(raw, max_depth)
-    return value
-
-
-def _sized(raw: bytes, max_bytes: int) -> bytes:
-    if len(raw) > max_bytes:
-        raise DocumentError("too_large", f"{len(raw)} bytes, at most {max_bytes} are read")
-    return raw
-
-
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+_ESCAPED_COLON = re.compile(rb"\\u003[aA]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def _guard(raw: bytes, max_depth: int) -> None:
-    """Refuse what msgspec lets pass: too deep, repeated member names. `raw` is well-formed JSON."""
-    if raw.count(b"{") + raw.count(b"[") > max_depth:
-        depth = deepest = 0
-        for byte in _STRING.sub(b"", raw):
-            if byte in b"{[":
-                depth += 1
-                deepest = max(deepest, depth)
-            elif byte in b"}]":
-                depth -= 1
-        if deepest > max_depth:
-            raise DocumentError("too_deep", f"nested {deepest} levels, at most {max_depth} are read")
-    # A repeated name loses a member, and with it a colon, on the way through a decode and an encode.
-    # An escaped colon would gain one, and so takes the slow way.
-    escaped_colon = b"\\u003a" in raw or b"\\u003A" in raw
-    if escaped_colon or msgspec.json.encode(msgspec.json.decode(raw)).count(b":") != raw.count(b":"):
-        json.loads(raw, object_pairs_hook=_unique)
+def _guard_depth(raw: bytes, max_depth: int) -> None:
+    """Refuse well-formed JSON that is nested too deep; brackets are counted one by one only if need be."""
+    if raw.count(b"{") + raw.count(b"[") <= max_depth:
+        return
+    depth = deepest = 0
+    for bracket in _STRING.sub(b"", raw).translate(None, delete=_NO_BRACKET):
+        if bracket in b"{[":
+            depth += 1
+            deepest = max(deepest, depth)
+        else:
+            depth -= 1
+    if deepest > max_depth:
+        raise DocumentError("too_deep", f"nested {deepest} levels, at most {max_depth} are read")
+
+
+def _guard_names(raw: bytes, plain: Any) -> None:
+    """Refuse well-formed JSON in which an object names a member twice; `plain` is what `raw` was read as."""
+    # A repeated name loses a member, and with it a colon, on the way through a decode and an encode; a colon
+    # inside a string comes out as it went in. Only an escaped one would be gained, so it takes the exact way.
+    if _ESCAPED_COLON.search(raw) is None and msgspec.json.encode(plain).count(b":") == raw.count(b":"):
+        return
+    json.loads(raw.decode(), object_pairs_hook=_unique, parse_int=str, parse_float=str)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -171,7 +177,7 @@ def _refuse(error: msgspec.ValidationError) -> NoReturn:
     match = _AT.search(text)
     path = match["path"] if match else "$"
     detail = text[: match.start()] if match else text
-    if "out of range" in detail and detail.startswith("Number"):
+    if "out of range" in detail:
         raise DocumentError("bad_number", detail, path) from None
     reason = "unknown_field" if "contains unknown field" in detail else "invalid"
     raise DocumentError(reason, detail, path) from None
@@ -180,36 +186,3 @@ def _refuse(error: msgspec.ValidationError) -> NoReturn:
 @functools.cache
 def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(cast(type[Any], kind))
-
-
-@functools.cache
-def _declared_extensions(kind: Hashable) -> frozenset[str]:
-    """The `x-` members that `kind` and the types inside it name themselves."""
-    schema = msgspec.json.schema(kind)
-    names: set[str] = set()
-
-    def walk(node: Any) -> None:
-        if isinstance(node, dict):
-            properties = node.get("properties")
-            if isinstance(properties, dict):
-                names.update(name for name in properties if name.startswith("x-"))
-            for child in node.values():
-                walk(child)
-        elif isinstance(node, list):
-            for child in node:
-                walk(child)
-
-    walk(schema)
-    return frozenset(names)
-
-
-def _without_extensions(value: Any, keep: frozenset[str]) -> Any:
-    if isinstance(value, dict):
-        return {
-            name: _without_extensions(child, keep)
-            for name, child in value.items()
-            if not name.startswith("x-") or name in keep
-        }
-    if isinstance(value, list):
-        return [_without_extensions(child, keep) for child in value]
-    return value

@@ -6,14 +6,20 @@ Times stay text in documents; these functions read them where they are used.
 import re
 from datetime import UTC, datetime, timedelta
 
+# Digits are spelled out and the end is guarded: in Python `\d` would take the digits of any script, and `$` a
+# newline after the text. Both patterns are ECMAScript too.
 DATE_TIME_PATTERN = (
-    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?"
-    r"([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    r"[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]{1,9})?"
+    r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$(?!\n)"
 )
-DURATION_PATTERN = r"^P(?!$)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$"
+DURATION_PATTERN = (
+    r"^P(?!$)(?:([0-9]+)D)?"
+    r"(?:T(?=[0-9])(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]+)?)S)?)?$(?!\n)"
+)
 
 _DATE_TIME = re.compile(DATE_TIME_PATTERN)
-_DURATION = re.compile(r"^P(?!$)(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$")
+_DURATION = re.compile(DURATION_PATTERN)
 
 
 def parse_date_time(text: str) -> datetime:
@@ -49,12 +55,16 @@ def parse_duration_s(text: str) -> float:
     """An ISO 8601 duration of days, hours, minutes and seconds, in seconds.
 
     Raises:
-        ValueError: not such a duration.
+        ValueError: not such a duration, or longer than 999,999,999 days.
     """
     match = _DURATION.match(text)
     if match is None:
         raise ValueError(f"not an ISO 8601 duration: {text!r}")
     days, hours, minutes, seconds = match.groups()
-    return timedelta(
-        days=int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0), seconds=float(seconds or 0)
-    ).total_seconds()
+    try:
+        span = timedelta(
+            days=int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0), seconds=float(seconds or 0)
+        )
+    except OverflowError:
+        raise ValueError("a duration of more than 999,999,999 days") from None
+    return span.total_seconds()
