@@ -47,7 +47,6 @@ CREATE TABLE device (
     keys TEXT NOT NULL,
     capabilities TEXT NOT NULL,
     safety_limits TEXT NOT NULL,
-    boot TEXT NOT NULL,
     life TEXT NOT NULL,
     PRIMARY KEY (kitchen, name)
 );
@@ -120,6 +119,7 @@ CREATE TABLE condition (
     device TEXT NOT NULL,
     type TEXT NOT NULL,
     time TEXT NOT NULL,
+    active INTEGER NOT NULL,
     data TEXT NOT NULL,
     PRIMARY KEY (kitchen, device, type)
 ) WITHOUT ROWID;

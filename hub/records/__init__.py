@@ -1,0 +1,1 @@
+"""The records: the event log, and later the plans."""

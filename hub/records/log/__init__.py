@@ -1,0 +1,1 @@
+"""The event log: a chain of rows, and the head kept beside it."""
