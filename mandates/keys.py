@@ -45,7 +45,11 @@ class PrivateKey:
             raise ValueError(f"a seed has {SEED_BYTES} bytes, this one {len(seed)}")
         if alg == "EdDSA":
             return cls(kid, alg, Ed25519PrivateKey.from_private_bytes(seed))
-        return cls(kid, alg, ec.derive_private_key(int.from_bytes(seed, "big"), ec.SECP256R1()))
+        try:
+            secret = ec.derive_private_key(int.from_bytes(seed, "big"), ec.SECP256R1())
+        except ValueError:
+            raise ValueError("the seed is no private scalar of P-256; draw another") from None
+        return cls(kid, alg, secret)
 
     @classmethod
     def from_pem(cls, pem: bytes, *, kid: str) -> "PrivateKey":
