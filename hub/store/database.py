@@ -17,6 +17,7 @@ import anyio
 from hub.store import migrations
 
 DATABASE_NAME = "aboyeur.db"
+HEAD_NAME = "aboyeur.head"
 LOCK_NAME = "aboyeur.lock"
 
 BUSY_TIMEOUT_S = 5.0
@@ -279,8 +280,8 @@ def _prepare(connection: sqlite3.Connection, folder: Path) -> None:
 
 async def _in_thread(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
     # aiosqlite's public calls cross to its thread once per statement, which costs more than the statement.
-    # One call per group is what makes grouped commits fast, and `_execute` is the only way to hand that thread
-    # a function: used here and nowhere else.
+    # One call per group is what makes grouped commits fast, and `_execute` is the only way to hand that
+    # thread a function: used here and nowhere else.
     execute: Callable[..., Awaitable[Any]] = connection._execute
     result: T = await execute(work, connection._conn)
     return result

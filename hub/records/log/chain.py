@@ -151,6 +151,12 @@ def orphans(connection: sqlite3.Connection, log_id: str, *, most: int = FINDINGS
     return findings[:most]
 
 
+def count_erased(connection: sqlite3.Connection, log_id: str) -> int:
+    """How many payloads are marked as erased."""
+    row = connection.execute("SELECT count(*) FROM payload WHERE log_id = ? AND body IS NULL", (log_id,))
+    return int(row.fetchone()[0])
+
+
 _Row = tuple[int, object, object, object, object, object, object, object, object]
 
 

@@ -139,6 +139,23 @@ def check(connection: sqlite3.Connection, head: Head) -> Finding | None:
     )
 
 
+def compare(connection: sqlite3.Connection, log_id: str, kept: Head | None) -> list[Finding]:
+    """What is wrong between the log and the head `kept` beside it (None: there is none).
+
+    Raises:
+        sqlite3.DatabaseError: the log cannot be read.
+    """
+    if kept is None:
+        seq = chain_head(connection, log_id).seq
+        return (
+            [Finding("head_missing", seq, "the log has rows, but no head is kept beside it")] if seq else []
+        )
+    if kept.log_id != log_id:
+        return [Finding("other_log", None, f"the head is of {kept.log_id}, the log is {log_id}")]
+    finding = check(connection, kept)
+    return [] if finding is None else [finding]
+
+
 def check_at_start(connection: sqlite3.Connection, log_id: str, keeper: HeadKeeper) -> list[Finding]:
     """The head and the newest `NEWEST_ROWS` rows (and all rows since the head).
 
@@ -159,21 +176,12 @@ def check_at_start(connection: sqlite3.Connection, log_id: str, keeper: HeadKeep
         findings.append(Finding("head_unreadable", None, str(error)))
     try:
         now = chain_head(connection, log_id)
+        if not findings:
+            findings.extend(compare(connection, log_id, kept))
     except sqlite3.DatabaseError as error:
         return [*findings, Finding("unreadable", None, str(error))]
-    if kept is None and not findings and now.seq > 0:
-        findings.append(Finding("head_missing", now.seq, "the log has rows, but no head is kept beside it"))
-    since = now.seq
-    if kept is not None:
-        if kept.log_id != log_id:
-            findings.append(Finding("other_log", None, f"the head is of {kept.log_id}, the log is {log_id}"))
-        else:
-            finding = check(connection, kept)
-            if finding is not None:
-                findings.append(finding)
-            since = min(since, kept.seq)
-    first = max(1, min(since, now.seq - NEWEST_ROWS + 1))
-    findings.extend(verify(connection, log_id, first, now.seq))
+    since = now.seq if kept is None else min(now.seq, kept.seq + 1)
+    findings.extend(verify(connection, log_id, max(1, min(since, now.seq - NEWEST_ROWS + 1)), now.seq))
     if not findings and kept != now:
         keeper.write(now)
     return findings
