@@ -187,6 +187,7 @@ class MqttSession:
 
     def begin(self) -> None:
         """Watch the connection that was just made."""
+        self._paho.on_socket_register_write = self._on_more_to_write
         self._client._disconnected.add_done_callback(self._on_disconnected)
         # aiomqtt forgets a disconnection that falls between the broker's welcome and its own return
         if self._paho.socket() is None or not self._paho.is_connected():
@@ -195,10 +196,12 @@ class MqttSession:
     def end(self) -> None:
         """Close the connection at once; the broker keeps the session."""
         self._break("closed by us")
+        self._paho.on_socket_register_write = (
+            None  # nothing is written later; the goodbye goes out now or never
+        )
         if self._paho.is_connected():
-            self._paho.disconnect()
             try:
-                self._paho.loop_write()
+                self._paho.disconnect()
             except OSError as broken:  # the goodbye is a courtesy: the broker keeps the session without it
                 _log.debug("no goodbye on a broken connection: %s", type(broken).__name__)
         broken_off = self._client._disconnected
@@ -365,6 +368,17 @@ class MqttSession:
         answer = self._answers.get(mid)
         if answer is not None and not answer.done():
             answer.set_result(reasons)
+
+    def _on_more_to_write(self, _client: PahoClient, _userdata: Any, connection: Any) -> None:
+        # The library's own callback asks for this in the next turn of the event loop; by then the connection
+        # can be closed and its descriptor be another connection's.
+        asyncio.get_running_loop().add_writer(connection.fileno(), self._on_writable)
+
+    def _on_writable(self) -> None:
+        try:
+            self._write_on()
+        except TransportLost as lost:
+            _log.debug("not written: %s", lost)  # whoever waits for it has been told
 
     def _on_disconnected(self, disconnected: asyncio.Future[None]) -> None:
         broken = None if disconnected.cancelled() else disconnected.exception()
