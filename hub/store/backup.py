@@ -9,21 +9,21 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
+from config.paths import PRIVATE_FILE, PRIVATE_FOLDER, DataFolder, sync_folder
 from hub.records.log import chain, head
 from hub.records.log.chain import Finding
 from hub.store import migrations
 from hub.store.database import (
-    DATABASE_NAME,
-    HEAD_NAME,
     LOCK_NAME,
     DataFolderLock,
     StoreUnusable,
     open_reader,
     open_writer,
     read_snapshot,
-    sync_folder,
 )
 
+_DATABASE = DataFolder(Path()).database.name
+_HEAD = DataFolder(Path()).head.name
 _ASIDE = "before-restore"
 
 
@@ -56,10 +56,10 @@ def backup(path: Path, target: Path, *, even_damaged: bool = False) -> list[Find
     unfinished = target.with_name(f".{target.name}.unfinished")
     if unfinished.exists():
         shutil.rmtree(unfinished)
-    unfinished.mkdir(mode=0o700, parents=True)
+    unfinished.mkdir(mode=PRIVATE_FOLDER, parents=True)
     try:
-        kept = _kept_head(path.with_name(HEAD_NAME))
-        copy = unfinished / DATABASE_NAME
+        kept = _kept_head(DataFolder(path.parent).head)
+        copy = DataFolder(unfinished).database
         _copy(path, copy)
         connection = open_writer(copy)
         try:
@@ -69,7 +69,7 @@ def backup(path: Path, target: Path, *, even_damaged: bool = False) -> list[Find
             findings = _verify_log(connection, log_id, kept)
             if findings and not even_damaged:
                 raise BackupFailed("the log is damaged, nothing was backed up", findings)
-            with head.HeadFile(unfinished / HEAD_NAME) as keeper:
+            with head.HeadFile(DataFolder(unfinished).head) as keeper:
                 keeper.write(chain.chain_head(connection, log_id))
         except sqlite3.DatabaseError as error:
             raise BackupFailed(f"the database cannot be read: {error}") from error
@@ -104,7 +104,7 @@ def restore(
         BackupFailed: not a backup, damaged, from a newer program, or `folder` is not empty.
         FolderInUse: a hub runs on `folder`.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     with DataFolderLock(folder):
         fresh = folder / f".{_ASIDE}.new"
         if fresh.exists():
@@ -112,20 +112,20 @@ def restore(
         held = [entry for entry in folder.iterdir() if entry.name != LOCK_NAME]
         if held and not replace:
             raise BackupFailed(f"{folder} is not empty")
-        fresh.mkdir(mode=0o700)
+        fresh.mkdir(mode=PRIVATE_FOLDER)
         try:
-            for name in (DATABASE_NAME, HEAD_NAME):
+            for name in (_DATABASE, _HEAD):
                 if not (source / name).is_file():
                     raise BackupFailed(f"{source} is no backup: it has no {name}")
                 shutil.copyfile(source / name, fresh / name)
-                (fresh / name).chmod(0o600)
+                (fresh / name).chmod(PRIVATE_FILE)
             findings = _verify_whole(fresh)
             if findings and not even_damaged:
                 raise BackupFailed("the backup is damaged", findings)
-            for name in (DATABASE_NAME, HEAD_NAME):
+            for name in (_DATABASE, _HEAD):
                 _sync(fresh / name)
             _put_aside(folder)
-            for name in (HEAD_NAME, DATABASE_NAME):
+            for name in (_HEAD, _DATABASE):
                 (fresh / name).rename(folder / name)
             sync_folder(folder)
         finally:
@@ -136,7 +136,7 @@ def restore(
 def _copy(path: Path, copy: Path) -> None:
     source = open_reader(path)
     try:
-        os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
         target = sqlite3.connect(copy, isolation_level=None)
         try:
             # in one step: a copy in several steps begins again whenever the hub writes
@@ -169,9 +169,9 @@ def _verify_log(connection: sqlite3.Connection, log_id: str, kept: chain.Head | 
 
 
 def _verify_whole(folder: Path) -> list[Finding]:
-    kept = _kept_head(folder / HEAD_NAME)
+    kept = _kept_head(DataFolder(folder).head)
     try:
-        connection = open_reader(folder / DATABASE_NAME)
+        connection = open_reader(DataFolder(folder).database)
     except StoreUnusable as error:
         raise BackupFailed(str(error)) from error
     try:
@@ -198,7 +198,7 @@ def _put_aside(folder: Path) -> None:
     A log left beside another database would be played into it; a database without its log is merely older,
     and the head beside it tells.
     """
-    names = [f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm", DATABASE_NAME, HEAD_NAME]
+    names = [f"{_DATABASE}-wal", f"{_DATABASE}-shm", _DATABASE, _HEAD]
     there = [name for name in names if (folder / name).exists()]
     if not there:
         return
@@ -206,7 +206,7 @@ def _put_aside(folder: Path) -> None:
     while (folder / f"{_ASIDE}-{number}").exists():
         number += 1
     aside = folder / f"{_ASIDE}-{number}"
-    aside.mkdir(mode=0o700)
+    aside.mkdir(mode=PRIVATE_FOLDER)
     for name in there:
         (folder / name).rename(aside / name)
         sync_folder(aside)

@@ -14,11 +14,10 @@ from typing import Any, Protocol, Self, TypeVar
 import aiosqlite
 import anyio
 
+from config.paths import PRIVATE_FILE, sync_folder
 from hub.store import migrations
 
-DATABASE_NAME = "aboyeur.db"
-HEAD_NAME = "aboyeur.head"
-LOCK_NAME = "aboyeur.lock"
+LOCK_NAME = "hub.lock"
 
 BUSY_TIMEOUT_S = 5.0
 # what stays of the write-ahead log on disk after a burst
@@ -78,7 +77,7 @@ class DataFolderLock:
         Raises:
             FolderInUse: another process holds it; names it.
         """
-        descriptor = os.open(self._folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -116,7 +115,7 @@ def open_writer(path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite
         StoreUnusable: the database does not take the settings, or the file is not a database.
     """
     if not path.exists():
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE))
     connection = _connect(str(path), uri=False)
     try:
         mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
@@ -166,15 +165,6 @@ def read_snapshot(connection: sqlite3.Connection, work: Callable[[sqlite3.Connec
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` (files created, renamed, removed) survive a power loss."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _connect(name: str, *, uri: bool) -> sqlite3.Connection:

@@ -10,10 +10,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from config.paths import DataFolder
 from hub.records.log import chain, head
 from hub.records.log.chain import Entry, Finding
 from hub.store import migrations
-from hub.store.database import HEAD_NAME, StoreUnusable, open_reader, read_snapshot
+from hub.store.database import StoreUnusable, open_reader, read_snapshot
 
 __all__ = ["Difference", "Entry", "Report", "check"]
 
@@ -63,7 +64,7 @@ def check(path: Path, project: Callable[[sqlite3.Connection, Entry], None], tabl
     Raises:
         StoreUnusable: there is no such database, or it has another schema version than this program.
     """
-    keeper = head.HeadFile(path.with_name(HEAD_NAME))
+    keeper = head.HeadFile(DataFolder(path.parent).head)
     findings: list[Finding] = []
     kept = None
     try:

@@ -69,7 +69,7 @@ class Ring:
             _ROW_BYTES + len(kept) + sum(len(text.encode()) for text in (kitchen, at, reason, source, detail))
         )
         row_id = connection.execute(
-            f"INSERT INTO {self.name} (kitchen, at, reason, source, detail, body, body_length, size)"  # noqa: S608 (our own names)
+            f"INSERT INTO {self.name} (kitchen, at, reason, source, detail, body, body_length, size)"  # noqa: S608 (own name)
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (kitchen, at, reason, source, detail, kept, len(body), size),
         ).lastrowid
@@ -81,7 +81,8 @@ class Ring:
         )
         rows, held = connection.execute(
             "INSERT INTO ring_fill (ring, rows, bytes) VALUES (?, 1, ?)"
-            " ON CONFLICT DO UPDATE SET rows = rows + 1, bytes = bytes + excluded.bytes RETURNING rows, bytes",
+            " ON CONFLICT DO UPDATE SET rows = rows + 1, bytes = bytes + excluded.bytes"
+            " RETURNING rows, bytes",
             (self.name, size),
         ).fetchone()
         if rows > self.rows_most or held > self.bytes_most:
@@ -93,7 +94,7 @@ class Ring:
         return [
             RingRow(*row)
             for row in connection.execute(
-                f"SELECT id, kitchen, at, reason, source, detail, body, body_length FROM {self.name}"  # noqa: S608 (our own names)
+                f"SELECT id, kitchen, at, reason, source, detail, body, body_length FROM {self.name}"  # noqa: S608 (own name)
                 " WHERE kitchen = ? ORDER BY id DESC LIMIT ?",
                 (kitchen, most),
             )
@@ -110,12 +111,12 @@ class Ring:
 
     def _let_go(self, connection: sqlite3.Connection, rows: int, held: int) -> None:
         last = 0
-        oldest_first = f"SELECT id, size FROM {self.name} ORDER BY id"  # noqa: S608 (our own names)
+        oldest_first = f"SELECT id, size FROM {self.name} ORDER BY id"  # noqa: S608 (own name)
         for row_id, size in connection.execute(oldest_first):
             if rows <= self.rows_most and held <= self.bytes_most:
                 break
             last, rows, held = row_id, rows - 1, held - size
-        connection.execute(f"DELETE FROM {self.name} WHERE id <= ?", (last,))  # noqa: S608 (our own names)
+        connection.execute(f"DELETE FROM {self.name} WHERE id <= ?", (last,))  # noqa: S608 (own name)
         connection.execute("UPDATE ring_fill SET rows = ?, bytes = ? WHERE ring = ?", (rows, held, self.name))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
+from config.paths import PRIVATE_FILE, sync_folder
 from events.canonical import canonical, digest
 from hub.records.log.chain import Finding, Head, chain_head, verify
 
@@ -102,18 +103,14 @@ class HeadFile:
     def _create(self) -> None:
         # both slots take their room on disk now, so that a full disk does not stop a later head
         fresh = self._path.with_name(self._path.name + ".new")
-        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE_FILE)
         try:
             os.pwrite(descriptor, bytes(2 * _SLOT_BYTES), 0)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
         fresh.rename(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._path.parent)
 
 
 def check(connection: sqlite3.Connection, head: Head) -> Finding | None:

@@ -75,6 +75,14 @@ CREATE INDEX attempt_by_request ON attempt (kitchen, device, request);
 CREATE INDEX attempt_by_device_execution ON attempt (kitchen, device, device_execution);
 CREATE INDEX attempt_by_phase ON attempt (kitchen, device, phase, logged);
 
+CREATE TABLE forward (
+    kitchen TEXT NOT NULL,
+    execution TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (kitchen, execution, attempt)
+) WITHOUT ROWID;
+
 CREATE TABLE idempotency (
     kitchen TEXT NOT NULL,
     principal TEXT NOT NULL,
@@ -100,6 +108,7 @@ CREATE TABLE subject (
     boot TEXT NOT NULL,
     seq INTEGER NOT NULL,
     request TEXT,
+    open INTEGER NOT NULL,
     report TEXT NOT NULL,
     PRIMARY KEY (kitchen, device, subject)
 ) WITHOUT ROWID;
