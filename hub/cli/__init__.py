@@ -1,0 +1,1 @@
+"""The command line: one module per command, each a client of a running hub unless it says otherwise."""

@@ -1,0 +1,58 @@
+"""`aboyeur rebuild --check`: is what the hub believes what its log says?"""
+
+import click
+
+from hub.cli.errors import OK, REFUSED, USAGE, CommandError
+from hub.cli.invocation import Invocation
+from hub.cli.options import as_json
+from hub.cli.tables import plain, print_json, print_line
+
+
+@click.command("rebuild", short_help="Compare the hub with its log.")
+@click.option(
+    "--check", is_flag=True, help="Compare only. (There is nothing else: no log is repaired in silence.)"
+)
+@as_json
+@click.pass_context
+def command(ctx: click.Context, *, check: bool, as_json: bool) -> None:
+    """Verify the whole log and replay it, and compare what comes out with what the hub believes.
+
+    The hub may run meanwhile; no file is changed. Exit code 1 says that something differs.
+
+    \b
+    Example:
+      aboyeur rebuild --check
+    """
+    from hub.projections import TABLES, project
+    from hub.store import rebuild
+    from hub.store.database import StoreUnusable
+
+    if not check:
+        raise CommandError("say --check: the log is compared, never repaired in silence", USAGE)
+    invocation: Invocation = ctx.obj
+    invocation.existing()
+    try:
+        report = rebuild.check(invocation.folder.database, project, TABLES)
+    except StoreUnusable as error:
+        raise CommandError(str(error), REFUSED) from None
+    if as_json:
+        print_json(
+            {
+                "ok": report.ok,
+                "entries": report.entries,
+                "erased": report.erased,
+                "findings": report.findings,
+                "differences": report.differences,
+                "replayFailed": report.replay_failed,
+            }
+        )
+    else:
+        for finding in report.findings:
+            print_line(f"log: {finding.reason} at {finding.seq}: {plain(finding.detail)}")
+        for one in report.differences:
+            print_line(f"{one.table} row {one.row}\n  is          {one.stored}\n  the log says {one.rebuilt}")
+        if report.replay_failed:
+            print_line(f"replay: {plain(report.replay_failed)}")
+        verdict = "No difference" if report.ok else "The log and the hub differ"
+        print_line(f"{verdict}: {report.entries} entries replayed, {len(TABLES)} tables compared.")
+    ctx.exit(OK if report.ok else REFUSED)

@@ -1,0 +1,105 @@
+"""`aboyeur recipes`: what can be cooked."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.errors import REFUSED, CommandError
+from hub.cli.invocation import Invocation
+from hub.cli.options import as_json
+from hub.cli.tables import plain, print_json, print_line, print_table, short_hash
+
+
+@click.group("recipes", short_help="Add and list recipes.")
+def command() -> None:
+    """The recipes a hub keeps, by id and hash, byte for byte as they came."""
+
+
+@command.command("add")
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@as_json
+@click.pass_obj
+def add(invocation: Invocation, *, files: tuple[Path, ...], as_json: bool) -> None:
+    """Give the hub the recipes in FILES (Cookwala JSON). A refused one does not keep the others out.
+
+    \b
+    Example:
+      aboyeur recipes add koshari.json lentil-soup.json
+    """
+    from hub.cli.client import HubProblem
+
+    added: list[dict[str, Any]] = []
+    refused: list[str] = []
+    with invocation.hub() as hub:
+        for file in files:
+            try:
+                answer = hub.post("/v1/recipes", file.read_bytes())
+            except OSError as error:
+                refused.append(f"{file}: cannot be read: {error.strerror}")
+            except HubProblem as problem:
+                if problem.exit_code != REFUSED:
+                    raise
+                refused.append(f"{file}: {problem.words}")
+            else:
+                added.append({"file": str(file), "id": answer.get("id"), "hash": answer.get("hash")})
+    if as_json:
+        print_json({"added": added})
+    else:
+        for recipe in added:
+            print_line(f"{plain(recipe['id'])}  {short_hash(recipe['hash'])}  from {recipe['file']}")
+    if refused:
+        raise CommandError("\n  ".join(["not added:", *refused]), REFUSED)
+
+
+@command.command("list")
+@as_json
+@click.pass_obj
+def list_recipes(invocation: Invocation, *, as_json: bool) -> None:
+    """Show the recipes of this hub.
+
+    \b
+    Example:
+      aboyeur recipes list
+    """
+    with invocation.hub() as hub:
+        answer = hub.get("/v1/recipes")
+    if as_json:
+        print_json(answer)
+        return
+    print_table(
+        ("recipe", "title", "hash"),
+        [(recipe.get("id"), title(recipe), short_hash(recipe.get("hash"))) for recipe in answer["recipes"]],
+        empty="No recipes yet. Add some with: aboyeur recipes add FILE...",
+    )
+
+
+def title(recipe: dict[str, Any]) -> str:
+    """A recipe's title, in whatever language it has one."""
+    text = recipe.get("title")
+    if isinstance(text, dict):
+        text = text.get("en") or next(iter(text.values()), "")
+    return plain(text, 60)
+
+
+def choose(recipes: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
+    """The one recipe that `wanted` names: its id, the end of its id, or the beginning of its hash.
+
+    Raises:
+        CommandError: none, or several.
+    """
+    exact = [recipe for recipe in recipes if wanted in (recipe.get("id"), recipe.get("hash"))]
+    found = exact or [
+        recipe
+        for recipe in recipes
+        if (len(wanted) >= 13 and str(recipe.get("hash")).startswith(wanted))
+        or str(recipe.get("id")).endswith((f"#{wanted}", f":{wanted}", f"/{wanted}"))
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        hashes = ", ".join(short_hash(recipe.get("hash")) for recipe in found)
+        raise CommandError(f"{wanted} names {len(found)} revisions; say which by its hash: {hashes}", REFUSED)
+    raise CommandError(f"this hub knows no recipe {wanted}; see aboyeur recipes list", REFUSED)

@@ -1,0 +1,55 @@
+"""`aboyeur stop`: stop an execution, without a token and without looking anything up."""
+
+import click
+
+from hub.cli.errors import OK, REFUSED, UNREACHABLE, CommandError
+from hub.cli.invocation import Invocation
+from hub.cli.options import as_json
+from hub.cli.statuses import stop_in_words
+from hub.cli.tables import print_json, print_line
+
+
+@click.command("stop", short_help="Stop an execution. Needs no token.")
+@click.argument("execution")
+@click.option("--reason", help="A word for the record.")
+@as_json
+@click.pass_context
+def command(ctx: click.Context, *, execution: str, reason: str | None, as_json: bool) -> None:
+    """Stop EXECUTION now. Anybody may; no token is needed.
+
+    Exit code 0 says that the appliance is known to obey, 1 that nothing confirms it: then use the control on
+    the appliance.
+
+    \b
+    Example:
+      aboyeur stop exec-0123456789abcdef0123
+    """
+    from hub.cli.client import HubProblem, segment
+
+    invocation: Invocation = ctx.obj
+    body = None
+    if reason:
+        body = {
+            "core": "0.2.0",
+            "kind": "StopRequest",
+            "execution": execution,
+            "requestedBy": invocation.person or "person",
+            "reason": reason[:300],
+        }
+    try:
+        with invocation.open_hub() as hub:
+            status = hub.post(f"/v1/executions/{segment(execution)}/stop", body)
+    except HubProblem as problem:
+        raise CommandError(f"{problem.words}\nUse the control on the appliance.", problem.exit_code) from None
+    except CommandError as error:
+        if error.exit_code != UNREACHABLE:
+            raise
+        raise CommandError(
+            f"{error.words}\nNothing was stopped: use the control on the appliance.", UNREACHABLE
+        ) from None
+    words, confirmed = stop_in_words(status)
+    if as_json:
+        print_json(status)
+    else:
+        print_line(words)
+    ctx.exit(OK if confirmed else REFUSED)
