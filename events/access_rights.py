@@ -70,16 +70,13 @@ class Rights:
         if levels is None or role is None or not _well_formed(levels):
             return False
         if levels[0] in _DIRECTIONS:
-            return len(levels) > 2 and self._reads_direction(user, role, levels[0], levels[1])
+            if role == "hub" and levels[0] == "from":
+                return True
+            whose = {"hub": HUB, "device": user, "reader": None}[role]
+            return levels[0] == "to" and levels[1] == whose and len(levels) > 2
         if levels[0] in _WILDCARDS:
             return levels[0] == "+" and len(levels) == 2 and levels[1] != "#"
         return len(levels) == 2
-
-    @staticmethod
-    def _reads_direction(user: str, role: Role, direction: str, whose: str) -> bool:
-        if role == "hub":
-            return whose != "#" if direction == "from" else whose == HUB
-        return role == "device" and direction == "to" and whose == user
 
     def _levels(self, topic: str) -> list[str] | None:
         """The levels below the kitchen; None where the topic lies elsewhere or is none at all."""
