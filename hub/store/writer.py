@@ -5,6 +5,7 @@ once per group. A caller is resumed only after its work is committed and the hea
 """
 
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream
+import anyio.lowlevel
 
 from events.canonical import digest
 from events.seams import Clock, Ids
@@ -52,10 +53,13 @@ class Transaction:
     it appends reach the tables `log` and `payload` at the end of the group: it cannot read them there.
     """
 
-    __slots__ = ("_base", "_entries", "at", "connection", "kitchen")
+    __slots__ = ("_base", "_entries", "_log_id", "at", "connection", "kitchen")
 
-    def __init__(self, connection: sqlite3.Connection, kitchen: str, at: str, base_seq: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, log_id: str, kitchen: str, at: str, base_seq: int
+    ) -> None:
         self.connection = connection
+        self._log_id = log_id
         self.kitchen = kitchen
         self.at = at
         self._base = base_seq
@@ -69,6 +73,15 @@ class Transaction:
         """
         self._entries.append((kind, payload))
         return self._base + len(self._entries)
+
+    def payload_of(self, seq: int) -> bytes | None:
+        """The payload of an entry, stored or appended in this very group; `None` where it was erased."""
+        if seq > self._base:
+            return self._entries[seq - self._base - 1][1]
+        row = self.connection.execute(
+            "SELECT body FROM payload WHERE log_id = ? AND seq = ?", (self._log_id, seq)
+        ).fetchone()
+        return None if row is None else row[0]
 
 
 Work = Callable[[Transaction], T]
@@ -133,7 +146,7 @@ def commit_group(
         connection.execute("BEGIN IMMEDIATE")
         if base is None:
             base = chain_head(connection, journal.log_id)
-        transaction = Transaction(connection, journal.kitchen, at, base.seq)
+        transaction = Transaction(connection, journal.log_id, journal.kitchen, at, base.seq)
         outcomes = [_one(transaction, work) for work in works]
         head = _write_log(transaction, journal, base)
         connection.execute("COMMIT")
@@ -253,7 +266,11 @@ class Writer:
         self._journal = journal
         self._clock = clock
         self._group_most = group_most
-        self._in, self._out = anyio.create_memory_object_stream[_Order](waiting_most)
+        # a queue of our own: taking from it never waits, so no cancellation can lose what was taken
+        self._waiting: deque[_Order] = deque()
+        self._room = anyio.Semaphore(waiting_most, fast_acquire=True)
+        self._arrival = anyio.Event()
+        self._begun = False
         self._closed = False
 
     async def submit(self, work: Work[T]) -> T:
@@ -265,13 +282,13 @@ class Writer:
             StoreFailed: it is not confirmed (disk full, locked, broken, or the writer has ended).
             Exception: whatever `work` itself raised; then nothing of it is stored.
         """
+        await self._room.acquire()
         if self._closed:
+            self._room.release()
             raise StoreFailed("the writer has ended")
         order = _Order(work)
-        try:
-            await self._in.send(order)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise StoreFailed("the writer has ended") from None
+        self._waiting.append(order)
+        self._arrival.set()
         await order.done.wait()
         if isinstance(order.outcome, Failed):
             raise order.outcome.error
@@ -283,29 +300,49 @@ class Writer:
         Runs once in a writer's life. After a store failure it goes on with the next group: the disk may have
         room again.
         """
+        if self._begun:
+            raise RuntimeError("a writer runs once")
+        self._begun = True
         try:
-            async for first in self._out:
-                await self._serve(_gather(self._out, first, self._group_most))
+            while True:
+                await self._something()
+                await self._serve(self._take())
         finally:
             self._closed = True
             with anyio.CancelScope(shield=True):
                 await self._drain()
-            self._in.close()
-            self._out.close()
+
+    async def _something(self) -> None:
+        # a busy queue must not keep the writer from noticing that it is cancelled
+        await anyio.lowlevel.checkpoint()
+        while not self._waiting:
+            self._arrival = anyio.Event()
+            await self._arrival.wait()
+
+    def _take(self) -> list[_Order]:
+        group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group_most))]
+        for _ in group:
+            self._room.release()
+        return group
 
     async def _drain(self) -> None:
         failed: StoreFailed | None = None
-        while True:
-            try:
-                first = self._out.receive_nowait()
-            except (anyio.WouldBlock, anyio.EndOfStream):
-                return
-            orders = _gather(self._out, first, self._group_most)
-            if failed is None:
-                failed = await self._serve(orders)
-            else:
-                # each further group would wait as long as the first for the same answer
-                _settle(orders, failed)
+        try:
+            while self._waiting:
+                group = self._take()
+                if failed is None:
+                    failed = await self._serve(group)
+                else:
+                    # each further group would wait as long as the first for the same answer
+                    _settle(group, failed)
+        finally:
+            # cut off even here: whoever still waits must not wait for ever
+            _settle(self._take_all(), StoreFailed("the writer has ended"))
+
+    def _take_all(self) -> list[_Order]:
+        left = list(self._waiting)
+        self._waiting.clear()
+        return left
 
     async def _serve(self, orders: list[_Order]) -> StoreFailed | None:
         at = format_date_time(self._clock.wall())
@@ -324,16 +361,6 @@ class Writer:
         for order, outcome in zip(orders, outcomes, strict=True):
             order.settle(outcome)
         return None
-
-
-def _gather(orders: MemoryObjectReceiveStream[_Order], first: _Order, most: int) -> list[_Order]:
-    group = [first]
-    while len(group) < most:
-        try:
-            group.append(orders.receive_nowait())
-        except (anyio.WouldBlock, anyio.EndOfStream):
-            break
-    return group
 
 
 def _settle(orders: Sequence[_Order], failure: StoreFailed) -> None:
