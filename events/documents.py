@@ -169,7 +169,7 @@ def _lone_surrogate(raw: bytes) -> bool:
     return False
 
 
-_AT = re.compile(r" - at `(?P<path>.+)`$")
+_AT = re.compile(r" - at (?:`key` in )?`(?P<path>[^`]+)`$")
 
 
 def _refuse(error: msgspec.ValidationError) -> NoReturn:

@@ -102,7 +102,7 @@ def _add_unknown(document: dict[str, Any], random: chance.Random) -> None:
 
 def _duplicate(raw: bytes, random: chance.Random) -> bytes:
     name = next(iter(json.loads(raw)))
-    again = random.choice((json.dumps(name), '"\\u%04x%s"' % (ord(name[0]), name[1:])))
+    again = random.choice((json.dumps(name), f'"\\u{ord(name[0]):04x}{name[1:]}"'))
     return raw.rstrip()[:-1] + b"," + again.encode() + b":1}"
 
 

@@ -307,6 +307,7 @@ class Outer(Document, frozen=True):
     many: list[Inner] | None = None
     free: dict[str, int] | None = None
     by_name: dict[str, Inner] | None = None
+    by_tag: dict[Annotated[str, msgspec.Meta(pattern="^[a-z]+$")], int] | None = None
     anything: Any = None
 
 
@@ -351,6 +352,7 @@ def test_extensions_never_change_what_the_rest_says() -> None:
         ('{"x-new":1,"inner":{"a":"1"}}', "invalid", "$.inner.a"),
         ('{"inner":{"x-known":"1"}}', "invalid", "$.inner.x-known"),
         ('{"inner":{"a":true}}', "invalid", "$.inner.a"),
+        ('{"byTag":{"TAG":1}}', "invalid", "$.byTag"),
         ("[]", "invalid", "$"),
         ("null", "invalid", "$"),
     ],
