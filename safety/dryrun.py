@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from events.times import parse_date_time
 from safety.documents import (
@@ -18,6 +18,7 @@ from safety.documents import (
     Recipe,
     SafetyLimit,
     SafetyLimits,
+    Unit,
 )
 from safety.vocabulary import FALLBACK_RUNGS, Envelope, Vocabulary
 
@@ -184,8 +185,8 @@ def _place(node: Node, room: _Room) -> PlannedStep | DryRunRefusal:
     if not room.device_may(node):
         if room.person_may(node):
             return PlannedStep(node.id, node.op, "human", "human", "human")
-        return DryRunRefusal(
-            "missing_capability", node.id, f"the device cannot do {node.op}, and nobody else who may is there"
+        return _refuse(
+            node, "missing_capability", f"the device cannot do {node.op}, and nobody else who may is there"
         )
     operation = room.vocabulary.operation(node.op)
     envelope = operation.envelope if operation else None
@@ -195,7 +196,7 @@ def _place(node: Node, room: _Room) -> PlannedStep | DryRunRefusal:
     attended_only = operation is None or (envelope is not None and not envelope.unattended)
     if attended_only and not room.human_present:
         why = "may not run unattended" if operation else "is not known here and so may not run unattended"
-        return DryRunRefusal("needs_human_present", node.id, f"{node.op} {why}")
+        return _refuse(node, "needs_human_present", f"{node.op} {why}")
     if envelope is None:
         return PlannedStep(node.id, node.op, "device", "time", "time")
     rung = choose_rung(
@@ -206,9 +207,7 @@ def _place(node: Node, room: _Room) -> PlannedStep | DryRunRefusal:
         on_sensor_missing=node.until.on_sensor_missing if node.until else None,
     )
     if rung is None:
-        return DryRunRefusal(
-            "missing_sensor_no_fallback", node.id, f"the device has no way left to verify {node.op}"
-        )
+        return _refuse(node, "missing_sensor_no_fallback", f"the device has no way left to verify {node.op}")
     return PlannedStep(node.id, node.op, "device", _verified_by(rung), rung)
 
 
@@ -228,51 +227,69 @@ def _still_valid(until: str, now: datetime) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Temperature:
+class _Asked:
+    """A figure that a step asks for, by the name of its parameter."""
+
     name: str
-    value: object
-    in_food: bool
+    value: float
+    in_food: bool = False
 
 
 def _check_numbers(node: Node, envelope: Envelope | None, room: _Room) -> DryRunRefusal | None:
     """The first number of the step that breaks its envelope or a local limit."""
     params: Mapping[str, Any] = node.params or {}
-    temperatures: list[tuple[_Temperature, float]] = []
-    for temperature in _temperatures(params):
-        value = _number(temperature.value)
+    temperatures: list[_Asked] = []
+    pressures: list[_Asked] = []
+    for name, written, unit, sensor in _figures(params):
+        value = _number(written)
         if value is None:
-            return _out_of_range(node, f"{temperature.name} is not a number")
-        temperatures.append((temperature, value))
-    pressure = _number(params["pressureKPa"]) if "pressureKPa" in params else None
-    if pressure is None and "pressureKPa" in params:
-        return _out_of_range(node, "pressureKPa is not a number")
+            return _refuse(node, "envelope_out_of_range", f"{name} is not a number")
+        if unit in _CELSIUS:
+            temperatures.append(_Asked(name, value, in_food=sensor in FOOD_SENSORS))
+        elif unit in _KPA_OF:
+            pressures.append(_Asked(name, value * _KPA_OF[unit]))
+        elif unit not in _OTHER_UNITS:
+            return _refuse(node, "envelope_out_of_range", f"{name} is in a unit that nobody knows")
 
     if envelope is not None:
         detail = (
             _temperature_outside(envelope, temperatures)
             or _heat_outside(envelope, params.get("heat"), room.vocabulary)
-            or _pressure_outside(envelope, pressure)
+            or _pressure_outside(envelope, pressures)
         )
         if detail is not None:
-            return _out_of_range(node, f"{detail} for {node.op}")
+            return _refuse(node, "envelope_out_of_range", f"{detail} for {node.op}")
 
-    heat = _heat_floor(envelope, params.get("heat"), room.vocabulary)
-    asked = [(temperature.name, value) for temperature, value in temperatures] + heat
+    temperatures += _heat_floor(envelope, params.get("heat"), room.vocabulary)
     for limit in room.limits.limits if room.limits else ():
         if limit.governs(node.op, envelope.medium if envelope else None):
-            detail = _over_limit(limit, asked, pressure)
+            detail = _over_limit(limit, temperatures, pressures)
             if detail is not None:
-                return DryRunRefusal("safety_limit", node.id, detail)
+                return _refuse(node, "safety_limit", detail)
     return None
 
 
-def _temperatures(params: Mapping[str, Any]) -> Iterator[_Temperature]:
+_CELSIUS: Final = ("degC", "C")
+_KPA_OF: Final = {"kPa": 1.0, "Pa": 0.001}
+_OTHER_UNITS: Final = frozenset(get_args(Unit)) - {"degC", "kPa", "Pa"}
+
+
+def _figures(params: Mapping[str, Any]) -> Iterator[tuple[str, object, str, str | None]]:
+    """Name, figure, unit and sensor of all that a step asks of its medium. What is not text is no unit."""
     for name in ("tempC", "oilTempC"):
         if name in params:
-            yield _Temperature(name, params[name], in_food=False)
+            yield name, params[name], "degC", None
+    if "pressureKPa" in params:
+        yield "pressureKPa", params["pressureKPa"], "kPa", None
     target = params.get("target")
-    if isinstance(target, Mapping) and "value" in target and target.get("unit", "degC") in ("degC", "C"):
-        yield _Temperature("target", target["value"], in_food=target.get("sensor") in FOOD_SENSORS)
+    if isinstance(target, Mapping) and "value" in target:
+        unit, sensor = target.get("unit", "degC"), target.get("sensor")
+        yield (
+            "target",
+            target["value"],
+            unit if isinstance(unit, str) else "",
+            sensor if isinstance(sensor, str) else None,
+        )
 
 
 def _number(value: object) -> float | None:
@@ -286,15 +303,15 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _temperature_outside(envelope: Envelope, temperatures: list[tuple[_Temperature, float]]) -> str | None:
+def _temperature_outside(envelope: Envelope, temperatures: list[_Asked]) -> str | None:
     band = envelope.temp_c
     if band is None:
         return None
-    for temperature, value in temperatures:
+    for asked in temperatures:
         # Food may be wanted colder than the medium around it; it can never get hotter.
-        food_below = temperature.in_food and envelope.medium != "product" and value < band.min
-        if not band.holds(value) and not food_below:
-            return f"{temperature.name} {value:g} °C lies outside {band.min:g}–{band.max:g} °C"
+        food_below = asked.in_food and envelope.medium != "product" and asked.value < band.min
+        if not band.holds(asked.value) and not food_below:
+            return f"{asked.name} {asked.value:g} °C lies outside {band.min:g}–{band.max:g} °C"
     return None
 
 
@@ -310,35 +327,36 @@ def _heat_outside(envelope: Envelope, heat: object, vocabulary: Vocabulary) -> s
     return None
 
 
-def _pressure_outside(envelope: Envelope, pressure: float | None) -> str | None:
+def _pressure_outside(envelope: Envelope, pressures: list[_Asked]) -> str | None:
     band = envelope.pressure_kpa
-    if band is None or pressure is None or band.holds(pressure):
+    if band is None:
         return None
-    return f"{pressure:g} kPa lies outside {band.min:g}–{band.max:g} kPa"
+    for asked in pressures:
+        if not band.holds(asked.value):
+            return f"{asked.name} {asked.value:g} kPa lies outside {band.min:g}–{band.max:g} kPa"
+    return None
 
 
-def _heat_floor(envelope: Envelope | None, heat: object, vocabulary: Vocabulary) -> list[tuple[str, float]]:
+def _heat_floor(envelope: Envelope | None, heat: object, vocabulary: Vocabulary) -> list[_Asked]:
     """The least a heat level brings a pan to, as a temperature that is asked for."""
     if envelope is None or envelope.medium != "pan_surface" or not isinstance(heat, str):
         return []
     level = vocabulary.heat_levels.get(heat)
-    return [("heat", level.min)] if level else []
+    return [_Asked("heat", level.min)] if level else []
 
 
-def _over_limit(limit: SafetyLimit, asked: list[tuple[str, float]], pressure: float | None) -> str | None:
-    if limit.kind == "max_temp":
-        values, unit = asked, "°C"
-    elif limit.kind == "pressure" and pressure is not None:
-        values, unit = [("pressureKPa", pressure)], "kPa"
-    else:
-        return None
-    for name, value in values:
+def _over_limit(limit: SafetyLimit, temperatures: list[_Asked], pressures: list[_Asked]) -> str | None:
+    kinds = {"max_temp": (temperatures, "°C"), "pressure": (pressures, "kPa")}
+    figures, unit = kinds.get(limit.kind, ([], ""))
+    for asked in figures:
         if limit.max is None:
-            return f"local limit {limit.id} names no figure, so {name} cannot be allowed"
-        if value > limit.max:
-            return f"{name} {value:g} {unit} is above local limit {limit.id} ({limit.max:g} {unit})"
+            return f"local limit {limit.id} names no figure, so {asked.name} cannot be allowed"
+        if asked.value > limit.max:
+            return (
+                f"{asked.name} {asked.value:g} {unit} is above local limit {limit.id} ({limit.max:g} {unit})"
+            )
     return None
 
 
-def _out_of_range(node: Node, detail: str) -> DryRunRefusal:
-    return DryRunRefusal("envelope_out_of_range", node.id, detail)
+def _refuse(node: Node, reason: DryRunReason, detail: str) -> DryRunRefusal:
+    return DryRunRefusal(reason, node.id, detail[:500])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.documents import from_plain
@@ -189,6 +189,12 @@ def test_a_step_the_recipe_keeps_for_machines_is_never_given_to_a_person(
         ("cw.op.pressure_cook", {"pressureKPa": 101}, "envelope_out_of_range"),
         ("cw.op.pressure_cook", {"pressureKPa": "80"}, "envelope_out_of_range"),
         ("cw.op.pressure_cook", {"pressureKPa": 100}, None),
+        ("cw.op.pressure_cook", {"target": {"value": 101, "unit": "kPa"}}, "envelope_out_of_range"),
+        ("cw.op.pressure_cook", {"target": {"value": 101_000, "unit": "Pa"}}, "envelope_out_of_range"),
+        ("cw.op.pressure_cook", {"target": {"value": 99_000, "unit": "Pa"}}, None),
+        ("cw.op.deep_fry", {"target": {"value": 347, "unit": "degF"}}, "envelope_out_of_range"),
+        ("cw.op.deep_fry", {"target": {"value": 175, "unit": ["degC"]}}, "envelope_out_of_range"),
+        ("cw.op.deep_fry", {"target": {"value": 500, "unit": "g"}}, None),
         ("cw.op.bake", {"target": {"sensor": "cw.sense.core_temp", "value": 75, "unit": "degC"}}, None),
         ("cw.op.hold", {"target": {"sensor": "cw.sense.core_temp", "value": 40}}, "envelope_out_of_range"),
     ],
@@ -241,6 +247,49 @@ def test_a_heat_level_hotter_than_a_local_limit_is_refused(
     pack = limits(kind="max_temp", max=200, appliesTo={"medium": "pan_surface"})
     answer = dry_run(recipe, able, vocabulary, human_present=True, limits=pack, now=now)
     assert answer.refusal is not None and answer.refusal.reason == "safety_limit"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+WHATEVER = st.fixed_dictionaries(
+    {},
+    optional={
+        "tempC": JSON,
+        "oilTempC": JSON,
+        "pressureKPa": JSON,
+        "heat": JSON | st.sampled_from(["low", "max"]),
+        "target": JSON | st.fixed_dictionaries({"value": JSON}, optional={"unit": JSON, "sensor": JSON}),
+    },
+)
+
+
+@settings(max_examples=500)
+@given(
+    params=WHATEVER, op=st.sampled_from(["cw.op.deep_fry", "cw.op.saute", "cw.op.mix", "cw.op.unheard_of"])
+)
+def test_whatever_a_recipe_writes_into_its_parameters_there_is_an_answer(
+    params: dict[str, Any], op: str, samples: dict[str, Any], vocabulary: Vocabulary, now: datetime
+) -> None:
+    able = device(samples, [op], [{"sensor": "cw.sense.oil_temp"}, {"sensor": "cw.sense.pan_surface_temp"}])
+    recipe = cook([{"id": "n1", "op": op, "params": params}], samples)
+    pack = limits(kind="max_temp", max=170)
+    free = dry_run(recipe, able, vocabulary, human_present=True, now=now)
+    bound = dry_run(recipe, able, vocabulary, human_present=True, limits=pack, now=now)
+    assert bound.state == "refused" or free.state == "accepted", "a limit never loosens"
+    for name in ("tempC", "oilTempC"):
+        if name in params and bound.state == "accepted":
+            assert type(params[name]) in (int, float) and params[name] <= 170
+
+
+def test_the_words_of_a_refusal_fit_a_status(
+    samples: dict[str, Any], vocabulary: Vocabulary, now: datetime
+) -> None:
+    recipe = cook([{"id": "n1", "op": "cw.op." + "a" * 5000}], samples)
+    refusal = dry_run(recipe, device(samples, [], []), vocabulary, human_present=True, now=now).refusal
+    assert refusal is not None and len(refusal.detail) <= 500
 
 
 # --- The ladder -----------------------------------------------------------------------------------------
