@@ -73,7 +73,7 @@ class Rights:
             if role == "hub" and levels[0] == "from":
                 return True
             whose = {"hub": HUB, "device": user, "reader": None}[role]
-            return levels[0] == "to" and levels[1] == whose and len(levels) > 2
+            return len(levels) > 2 and levels[0] == "to" and levels[1] == whose
         if levels[0] in _WILDCARDS:
             return levels[0] == "+" and len(levels) == 2 and levels[1] != "#"
         return len(levels) == 2
