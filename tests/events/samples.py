@@ -1,5 +1,6 @@
 """Valid events, one of each kind of data, as plain JSON values."""
 
+import json
 from typing import Any
 
 HOME = "cookwala://home/hob"
@@ -17,6 +18,11 @@ def event(event_type: str, data: dict[str, Any], **attributes: Any) -> dict[str,
         **attributes,
     }
     return {name: value for name, value in made.items() if value is not None}
+
+
+def raw_of(plain: Any) -> bytes:
+    """`plain` as JSON text."""
+    return json.dumps(plain, ensure_ascii=False).encode()
 
 
 HEARTBEAT = event(

@@ -24,17 +24,24 @@ from events.envelope import (
 )
 from events.registry import Registry
 from tests.events.mutants import mutant
-from tests.events.samples import ALL, FAULT, HEARTBEAT, QUESTION, READINGS, SMOKE, STEP, VENDOR, event
+from tests.events.samples import (
+    ALL,
+    FAULT,
+    HEARTBEAT,
+    QUESTION,
+    READINGS,
+    SMOKE,
+    STEP,
+    VENDOR,
+    event,
+    raw_of,
+)
 
 REASONS = {
     *("too_large", "too_deep", "not_json", "bad_unicode", "bad_number", "duplicate_key"),
     *("unknown_field", "invalid", "bad_attribute_name", "attribute_not_string"),
     *("bad_time", "unknown_type", "bad_data"),
 }
-
-
-def raw_of(plain: Any) -> bytes:
-    return json.dumps(plain, ensure_ascii=False).encode()
 
 
 def refused(plain: Any, registry: Registry) -> EventError:
