@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -79,6 +79,7 @@ class Kept:
     body: str
     recipe: str
     recipe_hash: str
+    began_at: datetime
     log: bytes | None
 
 
@@ -120,13 +121,13 @@ class DeviceMemory:
                 (kitchen,),
             )
 
-    def begin(self, kept: Kept, final: bool, at: datetime, events: Iterable[Outgoing]) -> None:
+    def begin(self, kept: Kept, final: bool, events: Iterable[Outgoing]) -> None:
         """Remember a new execution together with the events that report it.
 
         Raises:
             MemoryFull: too many starts are younger than the promised time.
         """
-        now_s = at.timestamp()
+        now_s = kept.began_at.timestamp()
         with self._transaction():
             self._database.execute(
                 "DELETE FROM execution WHERE final = 1 AND began_s < ?",
@@ -169,7 +170,11 @@ class DeviceMemory:
 
     def by_ref(self, ref: str) -> Kept | None:
         """The execution with this id, else the newest one of the request with this id."""
-        return self._one("id = ?", ref) or self._one("request = ?", ref)
+        return self._one("id = ?", ref) or self.by_request(ref)
+
+    def by_request(self, request: str) -> Kept | None:
+        """The newest execution of the request with this id."""
+        return self._one("request = ?", request)
 
     def open(self) -> list[Kept]:
         """Every execution that is not final, oldest first."""
@@ -252,9 +257,10 @@ class DeviceMemory:
         self._database.execute("COMMIT")
 
 
-_SELECT: Final = "SELECT status, key, body, recipe, recipe_hash, log FROM execution"
+_SELECT: Final = "SELECT status, key, body, recipe, recipe_hash, began_s, log FROM execution"
 
 
-def _kept(row: tuple[bytes, str, str, str, str, bytes | None]) -> Kept:
-    status, key, body, recipe, recipe_hash, log = row
-    return Kept(documents.read(ExecutionStatus, status), key, body, recipe, recipe_hash, log)
+def _kept(row: tuple[bytes, str, str, str, str, float, bytes | None]) -> Kept:
+    status, key, body, recipe, recipe_hash, began_s, log = row
+    began_at = datetime.fromtimestamp(began_s, UTC)
+    return Kept(documents.read(ExecutionStatus, status), key, body, recipe, recipe_hash, began_at, log)

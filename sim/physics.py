@@ -137,19 +137,13 @@ class Body:
 
 
 def poured(medium: Medium, parts: list[Body], at_s: float, altitude_m: float = 0.0) -> Body:
-    """A vessel of `medium` at the room's temperature into which hot `parts` have gone.
-
-    The parts bring their heat, the rest of the vessel is cold: a part weighs a fifth of the vessel when the
-    medium changes, and all of it when it stays the same (a soup that goes on simmering).
-    """
+    """A vessel of `medium` into which hot `parts` have gone; the rest of it is as cold as the room."""
     material = MATERIALS[medium]
-    capacity = material.capacity_j_per_k
     share, heat = 0.0, 0.0
     for part in parts:
-        same = part.material is material
-        weight = capacity if same else min(part.material.capacity_j_per_k, 0.2 * capacity)
+        weight = min(part.material.capacity_j_per_k, material.capacity_j_per_k)
         share += weight
         heat += weight * (part.temp_c(at_s) - ROOM_C)
-    whole = max(capacity, share)
-    body = Body(material, ROOM_C + heat / whole, at_s, None, altitude_m)
-    return Body(material, min(body.start_c, body.ceiling_c), at_s, None, altitude_m)
+    temp_c = ROOM_C + heat / max(material.capacity_j_per_k, share)
+    body = Body(material, temp_c, at_s, None, altitude_m)
+    return Body(material, min(temp_c, body.ceiling_c), at_s, None, altitude_m)

@@ -79,6 +79,10 @@ class Presence:
         """Whether the open question has run out."""
         return self._question is not None and now_s >= self._question.expires_s
 
+    def withdraw(self) -> None:
+        """Nobody needs to answer any more."""
+        self._question = None
+
     def forget(self) -> None:
         """Nothing that was asked or said before counts any more."""
         self._question = None

@@ -10,9 +10,10 @@ from typing import Final, Literal, cast
 
 from adapters.documents import LogSummary, Reading
 from safety.documents import Node
+from safety.enforcement import FiredLimit, LimitWatch
 from safety.vocabulary import Band, Envelope, Vocabulary
 from sim.physics import MATERIALS, METRES_PER_DEGREE, ROOM_C, Body, Medium, poured
-from sim.until import Until, duration_s
+from sim.until import Until, duration_s, first_s
 
 WARM_UP_S: Final = 3_600.0
 """A medium that has not reached its envelope by then never will."""
@@ -87,6 +88,8 @@ class StepRun:
         self._coldest_c = math.inf
         self._hottest_c = -math.inf
         self._was_inside = False
+        self._decided_s = at_s
+        self._ending: Ending | None = None
 
     @property
     def heats(self) -> bool:
@@ -102,6 +105,7 @@ class StepRun:
         """Start, or go on after `halt`. Time counts from when the medium is in its envelope."""
         if self.active:
             return
+        self._decide(at_s)
         self._counting_from_s = at_s
         if self.body is None or self._band is None or self._aim_c is None:
             return
@@ -116,6 +120,7 @@ class StepRun:
     def halt(self, at_s: float) -> None:
         """Heat and motion off at once. What was counted stays counted."""
         self.measure(at_s)
+        self._decide(at_s)
         self._counted_s = self.timer_s(at_s)
         self._counting_from_s = None
         if self.body is not None:
@@ -123,35 +128,70 @@ class StepRun:
 
     def stick_heater(self, at_s: float) -> None:
         """A fault: the heater stays fully on, whatever its controller wants."""
+        self.measure(at_s)
+        self._decide(at_s)
         if self.body is not None:
             self.body = self.body.aimed(math.inf, at_s)
 
-    def allow_more(self) -> None:
+    def allow_more(self, at_s: float) -> None:
         """Move the limit as the recipe's `extend` says, by half of its maxTime where it gives no figure."""
         if self._maximum_s is not None:
             retry = self.node.retry
             more_s = duration_s(retry.extend_by if retry else None)
             self._maximum_s += self._maximum_s / 2 if more_s is None else more_s
         self.extensions += 1
+        self._decide(at_s)
 
-    def ending(self, at_s: float) -> Ending:
-        """What ends the step, looked at from `at_s`, if nobody interferes."""
+    def _decide(self, at_s: float) -> None:
+        """From here on the future is another one."""
+        self._decided_s = at_s
+        self._ending = None
+
+    def ending(self) -> Ending:
+        """What ends the step if nobody decides anything new."""
+        if self._ending is None:
+            self._ending = self._foresee()
+        return self._ending
+
+    def _foresee(self) -> Ending:
         start_s = self._counting_from_s
         if start_s is None:
             return Ending("cold", math.inf)
-        began_s = at_s if self.body is None else self.body.since_s
-        if start_s > began_s + WARM_UP_S:
-            return Ending("cold", began_s + WARM_UP_S)
-        done_s = self._until.done_s(self, max(at_s, start_s))
+        if start_s > self._decided_s + WARM_UP_S:
+            return Ending("cold", self._decided_s + WARM_UP_S)
+        done_s = self._until.done_s(self, max(self._decided_s, start_s))
         limit_s = math.inf if self._maximum_s is None else self.when_timer_s(self._maximum_s)
         if done_s <= limit_s:
             return Ending("done", done_s)
-        return Ending("timeout", max(at_s, limit_s))
+        return Ending("timeout", max(self._decided_s, limit_s))
 
-    def progress(self, at_s: float, ending: Ending) -> float:
-        """How far along, 0 to 1, by the time that is left until `ending`."""
+    def fires(self, watch: LimitWatch) -> tuple[float, FiredLimit] | None:
+        """The first local limit that the medium will break if nobody decides anything new, and when."""
+        body = self.body
+        if body is None or body.aim_c is None:
+            return None
+
+        def check(at_s: float) -> FiredLimit | None:
+            return self._check(watch, body.temp_c(at_s))
+
+        # Between two decisions a temperature only rises or only falls: where it ends is the worst of it.
+        if check(self._decided_s) is None and self._check(watch, body.settles_c()) is None:
+            return None
+        at_s = first_s(lambda instant: check(instant) is not None, self._decided_s)
+        fired = None if math.isinf(at_s) else check(at_s)
+        return None if fired is None else (at_s, fired)
+
+    def _check(self, watch: LimitWatch, temp_c: float) -> FiredLimit | None:
+        # Where the envelope speaks of the pan but the oil in it is measured, no limit of oil is exempt.
+        same = self.envelope is not None and self.medium == self.envelope.medium
+        pressure_kpa = (temp_c - 100.0) / 21.0 * 100.0 if self.medium == "pressure" else None
+        op = self.node.op if same else None
+        return watch.check(op=op, medium=self.medium, temp_c=temp_c, pressure_kpa=pressure_kpa)
+
+    def progress(self, at_s: float) -> float:
+        """How far along, 0 to 1, by the time that is left until its end."""
         passed_s = self.timer_s(at_s)
-        left_s = max(0.0, ending.at_s - at_s)
+        left_s = max(0.0, self.ending().at_s - at_s)
         if math.isinf(left_s):
             return 0.0
         return 1.0 if passed_s + left_s <= 0 else round(passed_s / (passed_s + left_s), 3)

@@ -1,0 +1,467 @@
+"""An appliance: what a device that speaks Cookwala Core decides and does by itself (Core §6, §7).
+
+It runs its own dry run, asks for a person itself, holds its own limits, and stops whoever says so. All calls
+but `start` return at once; `run` (or a test, with `advance`) lets time pass.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import anyio
+import msgspec
+
+from adapters.documents import (
+    ExecuteRequest,
+    ExecutionStatus,
+    LogDevice,
+    PresenceWord,
+    Refusal,
+    RefusalReason,
+    State,
+)
+from events import documents
+from events.canonical import canonical, digest, document_hash
+from events.documents import DocumentError
+from events.seams import Clock, Ids
+from events.times import format_date_time
+from mandates.keys import PrivateKey, read_time
+from safety.documents import Capabilities, Recipe, SafetyLimits
+from safety.dryrun import dry_run, trusted_sensors
+from safety.enforcement import LimitWatch
+from safety.vocabulary import Vocabulary
+from sim.cooking import Cooking
+from sim.dish import Dish, write_log
+from sim.lifecycle import Change, begin, move, path, reborn, revive
+from sim.memory import DeviceMemory, Kept, MemoryFull
+from sim.presence import FRESH_S, AnswerFault, Presence
+from sim.speech import Voice
+from sim.station import Station
+
+FIRMWARE: Final = "aboyeur-sim 0.1"
+START_DEDUP_H: Final = 24
+MAX_RESUME_KEYS: Final = 64
+
+Fetch = Callable[[str], Awaitable[bytes]]
+"""Gets a recipe from the hub by its hash; raises `RecipeUnavailable`. Bounded in time."""
+
+
+class RecipeUnavailable(Exception):
+    """The hub did not give the recipe."""
+
+
+class Rejected(Exception):
+    """A call that is wrong in form or comes at the wrong moment; nothing was changed.
+
+    Attributes:
+        status: the HTTP status that says so.
+        title: a short name for it.
+        detail: what was found.
+    """
+
+    def __init__(self, status: int, title: str, detail: str = "") -> None:
+        super().__init__(detail or title)
+        self.status = status
+        self.title = title
+        self.detail = detail
+
+
+class Appliance:
+    """One device."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        capabilities: bytes,
+        limits: bytes,
+        vocabulary: Vocabulary,
+        clock: Clock,
+        ids: Ids,
+        key: PrivateKey,
+        memory: DeviceMemory,
+        fetch: Fetch,
+        speed: float = 1.0,
+        presence_interval_s: float = 600.0,
+        progress_interval_s: float = 2.0,
+        altitude_m: float = 0.0,
+    ) -> None:
+        """
+        Args:
+            capabilities: the capabilities document it serves, byte for byte.
+            limits: the SafetyLimits pack it enforces and serves.
+            speed: how much faster than life the physics runs; nothing else is scaled.
+            presence_interval_s: how often it asks again whether a person is there.
+            progress_interval_s: how often a running step reports its progress.
+
+        Raises:
+            DocumentError: capabilities or limits cannot be read.
+        """
+        self.name = name
+        self.capabilities_document = capabilities
+        self.limits_document = limits
+        self._capabilities = documents.read(Capabilities, capabilities)
+        self._limits = documents.read(SafetyLimits, limits)
+        self._fetch = fetch
+        self._altitude_m = altitude_m
+        self.memory = memory
+        self.boot = f"{name}-{memory.next_boot()}"
+        actor = self._capabilities.actor
+        self._station = Station(
+            clock=clock,
+            ids=ids,
+            key=key,
+            memory=memory,
+            watch=LimitWatch(self._limits),
+            vocabulary=vocabulary,
+            presence=Presence(presence_interval_s),
+            about=LogDevice(
+                vendor=actor.vendor or "unknown",
+                model=actor.model or "unknown",
+                firmware=self._capabilities.firmware or FIRMWARE,
+                capabilities_hash=document_hash(documents.parse(capabilities)),
+                safety_limits=f"{self._limits.id}@{self._limits.version}",
+            ),
+            speed=speed,
+            progress_interval_s=progress_interval_s,
+        )
+        self._cooking: Cooking | None = None
+        self._resumed: dict[str, str] = {}
+        self._starting = anyio.Lock()
+        self._woken = anyio.Event()
+        kitchen = memory.kitchen()
+        if kitchen is not None:
+            self.join(kitchen)
+            for kept in memory.open():
+                self._give_up(kept)
+
+    # --- what it is ------------------------------------------------------------------------------------
+
+    @property
+    def station(self) -> Station:
+        """Its surroundings: what it wants to say, and what alarms are in force."""
+        return self._station
+
+    @property
+    def busy_with(self) -> str | None:
+        """The execution it is busy with."""
+        return self._cooking.life.execution if self._cooking else None
+
+    def join(self, kitchen: str) -> None:
+        """Belong to a kitchen, as its pairing says. Idempotent."""
+        voice = self._station.voice
+        if voice is None or voice.kitchen != kitchen:
+            self.memory.join(kitchen)
+            station = self._station
+            station.voice = Voice(kitchen, self.name, self.boot, station.clock, station.ids)
+
+    def heat_w(self) -> float:
+        """The power its heater gives right now, in the physics."""
+        cooking = self._cooking
+        body = cooking.dish.run.body if cooking and cooking.dish.entered else None
+        return 0.0 if body is None else body.heat_w(self._station.physical_s())
+
+    def moving(self) -> bool:
+        """Whether anything in it works right now."""
+        cooking = self._cooking
+        return cooking is not None and cooking.dish.entered and cooking.dish.run.active
+
+    def temperature_c(self) -> float | None:
+        """The true temperature of what is on it."""
+        cooking = self._cooking
+        if cooking is None or not cooking.dish.entered:
+            return None
+        return cooking.dish.run.temperature_c(self._station.physical_s())
+
+    # --- what it is asked ------------------------------------------------------------------------------
+
+    async def start(self, raw: bytes, header_key: str | None = None) -> ExecutionStatus:
+        """Take an ExecuteRequest. The same key with the same content again returns the same execution.
+
+        Raises:
+            DocumentError: it cannot be read.
+            Rejected: keys differ (400), another content under the key (422), the request was taken under
+                another key (409), the device belongs to no kitchen yet or remembers too much (503).
+        """
+        plain = documents.parse(raw)
+        request = documents.from_plain(ExecuteRequest, plain)
+        if header_key is not None and header_key != request.idempotency_key:
+            raise Rejected(400, "idempotency_key_mismatch", "header and body name different keys")
+        # How old a person's word is changes when a hub sends again; what is asked for does not.
+        asked = {name: value for name, value in plain.items() if not name.startswith("x-")}
+        body = digest(canonical(asked))
+        async with self._starting:
+            kept = self.memory.by_key(request.idempotency_key)
+            if kept is not None:
+                if kept.body != body:
+                    raise Rejected(422, "idempotency_key_reused", "the key came before with another request")
+                return kept.status
+            return await self._take(request, body)
+
+    async def _take(self, request: ExecuteRequest, body: str) -> ExecutionStatus:
+        station = self._station
+        if station.voice is None:
+            raise Rejected(503, "not_paired", "the device belongs to no kitchen yet")
+        known = self.memory.by_request(request.id)
+        if known is not None and known.status.state != "refused" and not self._barred(request):
+            raise Rejected(409, "conflict", "the request was taken before under another key")
+        dish: Dish | None = None
+        refusal: Refusal | None = None
+        if not self._barred(request):
+            refusal = self._objection(request)
+            if refusal is None:
+                recipe = await self._recipe(request)
+                # Somebody may have stopped it while the recipe came.
+                if not self._barred(request):
+                    refusal, dish = self._rehearse(request, recipe)
+        first = begin(station.ids.new("ex"), request.id, self.boot, station.now_text(), refusal)
+        changes = [first]
+        if dish is None and refusal is None:
+            changes.append(move(first.life, "stopped", station.now_text()))
+        try:
+            station.begin(changes, request, body)
+        except MemoryFull as error:
+            raise Rejected(503, "memory_full", str(error)) from None
+        if dish is not None:
+            station.presence.forget()
+            self._cooking = Cooking(station, first.life, request, dish)
+            self._wake()
+        return changes[-1].life.status()
+
+    def status(self, ref: str) -> ExecutionStatus | None:
+        """The status of an execution, by its id or the id of its request."""
+        kept = self.memory.by_ref(ref)
+        return kept.status if kept else None
+
+    def log(self, ref: str) -> bytes | None:
+        """The signed log of an execution that is over."""
+        kept = self.memory.by_ref(ref)
+        return kept.log if kept else None
+
+    def stop(self, ref: str) -> ExecutionStatus | None:
+        """Stop, in whatever state. Heat and motion are off before anything is written down (Core §6.2).
+
+        None when neither execution nor request is known: then nothing starts under this id for a day.
+        """
+        cooking = self._cooking
+        if cooking is not None and ref in (cooking.life.execution, cooking.life.request):
+            cooking.stop()
+            self._settle()
+            self.memory.bar(cooking.life.request, self._station.clock.wall())
+            return cooking.life.status()
+        kept = self.memory.by_ref(ref)
+        self.memory.bar(kept.status.request if kept else ref, self._station.clock.wall())
+        return kept.status if kept else None
+
+    def resume(self, ref: str, seq: int, key: str) -> ExecutionStatus:
+        """Go on after a person acted.
+
+        Raises:
+            Rejected: 404 unknown, 412 the execution has moved on, 409 it waits for nobody.
+        """
+        known = self.status(ref)
+        if known is None:
+            raise Rejected(404, "not_found", "neither an execution nor a request of this device")
+        if self._resumed.get(key) == known.id:
+            return known
+        if seq != known.seq:
+            raise Rejected(412, "precondition_failed", f"seq is {known.seq}")
+        cooking = self._cooking
+        waits = known.state in ("needs_human", "paused")
+        if cooking is None or cooking.life.execution != known.id or not waits:
+            raise Rejected(409, "conflict", f"the execution is {known.state} and waits for nobody")
+        while len(self._resumed) >= MAX_RESUME_KEYS:
+            del self._resumed[next(iter(self._resumed))]
+        self._resumed[key] = known.id
+        cooking.resume()
+        self._settle()
+        return cooking.life.status()
+
+    def present(self, word: PresenceWord) -> AnswerFault | None:
+        """Take a person's word that she is there; None when it answers the open question (ruling P2)."""
+        station = self._station
+        fault = station.presence.answer(word.nonce, word.age_s, station.clock.monotonic())
+        if fault is None:
+            self._somebody_is_there()
+        return fault
+
+    # --- its own controls ------------------------------------------------------------------------------
+
+    def press_stop(self) -> None:
+        """The red button."""
+        if self._cooking is not None:
+            self.stop(self._cooking.life.execution)
+
+    def press_here(self) -> None:
+        """The button that says somebody is there."""
+        self._station.presence.seen(self._station.clock.monotonic())
+        self._somebody_is_there()
+
+    def press_pause(self) -> None:
+        """The pause button: heat and motion off until somebody resumes."""
+        if self._cooking is not None:
+            self._cooking.pause()
+            self._wake()
+
+    def stick_heater(self) -> None:
+        """Break the thermostat of the present step: the heater stays on until a limit cuts it."""
+        if self._cooking is not None and self._cooking.dish.entered:
+            self._cooking.dish.run.stick_heater(self._station.physical_s())
+            self._wake()
+
+    # --- time ------------------------------------------------------------------------------------------
+
+    def due(self) -> float | None:
+        """When something next happens by itself, in monotonic seconds; None: not before somebody acts."""
+        following = self._cooking.next() if self._cooking else None
+        return None if following is None else following.at_s
+
+    def advance(self) -> None:
+        """Let everything happen that is due by now."""
+        while self._cooking is not None:
+            following = self._cooking.next()
+            if following is None or following.at_s > self._station.clock.monotonic():
+                return
+            self._cooking.happen(following)
+            self._settle()
+
+    async def run(self) -> None:
+        """Live: let things happen when they are due, until cancelled."""
+        while True:
+            woken = self._woken = anyio.Event()
+            self.advance()
+            due_s = self.due()
+            if due_s is None:
+                await woken.wait()
+                continue
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._sleep_until, due_s, group.cancel_scope)
+                await woken.wait()
+                group.cancel_scope.cancel()
+
+    async def _sleep_until(self, due_s: float, waiting: anyio.CancelScope) -> None:
+        clock = self._station.clock
+        await clock.sleep(max(0.0, due_s - clock.monotonic()))
+        waiting.cancel()
+
+    # --- deciding on a start ---------------------------------------------------------------------------
+
+    def _objection(self, request: ExecuteRequest) -> Refusal | None:
+        """What speaks against a request before its recipe is looked at."""
+        if not request.core.startswith("0.2."):
+            return _refuse("unsupported_version", f"this device reads Core 0.2, not {request.core}")
+        mandate = request.mandate
+        if mandate is not None:
+            expires = read_time(mandate.expires)
+            if "start_cooking" not in mandate.scopes:
+                return _refuse("mandate_scope", "the mandate does not let the agent start cooking")
+            if expires is None or expires <= self._station.clock.wall():
+                return _refuse("mandate_scope", "the mandate has expired")
+        if request.allergen_blocks:
+            return _refuse("allergen_block", "this device cannot check allergens")
+        if self._cooking is not None:
+            return _refuse("busy", "another dish is on this device")
+        return None
+
+    async def _recipe(self, request: ExecuteRequest) -> Recipe | Refusal:
+        """Exactly the revision that was asked for, from the hub (ruling X2)."""
+        wanted = request.recipe_hash
+        try:
+            plain = documents.parse(await self._fetch(wanted))
+            found = document_hash(plain) if isinstance(plain, dict) else "no recipe"
+        except RecipeUnavailable as error:
+            return _refuse("recipe_hash_mismatch", f"the hub did not give {wanted}: {error}")
+        except DocumentError as error:
+            return _refuse("recipe_hash_mismatch", f"what the hub gave cannot be read: {error}")
+        if found != wanted:
+            return _refuse("recipe_hash_mismatch", f"the hub gave {found}")
+        try:
+            return documents.from_plain(Recipe, plain)
+        except DocumentError as error:
+            return _refuse("unsupported_version", f"this device cannot read the recipe: {error}")
+
+    def _rehearse(
+        self, request: ExecuteRequest, recipe: Recipe | Refusal
+    ) -> tuple[Refusal | None, Dish | None]:
+        """The device's own dry run, by what it knows itself of a person being there."""
+        if isinstance(recipe, Refusal):
+            return recipe, None
+        station = self._station
+        now = station.clock.wall()
+        word = request.x_presence
+        answer = dry_run(
+            recipe,
+            self._capabilities,
+            station.vocabulary,
+            human_present=word is not None and word.age_s <= FRESH_S,
+            limits=self._limits,
+            now=now,
+        )
+        if answer.refusal is not None:
+            refused = answer.refusal
+            return Refusal(reason=refused.reason, node=refused.node, detail=refused.detail[:500]), None
+        sensors = trusted_sensors(self._capabilities, now)
+        return None, Dish(recipe, answer.plan, station.vocabulary, sensors, self._altitude_m)
+
+    def _barred(self, request: ExecuteRequest) -> bool:
+        return self.memory.barred(request.id, self._station.clock.wall())
+
+    # --- the bottom ------------------------------------------------------------------------------------
+
+    def _somebody_is_there(self) -> None:
+        if self._cooking is not None:
+            self._cooking.somebody_is_there()
+            self._settle()
+
+    def _settle(self) -> None:
+        """After a change: a dish that is over leaves the device, and `run` looks at the clock again."""
+        if self._cooking is not None and self._cooking.life.final:
+            self._cooking = None
+            self._station.presence.forget()
+        self._wake()
+
+    def _wake(self) -> None:
+        self._woken.set()
+
+    def _give_up(self, kept: Kept) -> None:
+        """After a reboot: what was going on is over, by Core's shortest way; its heat went with the power."""
+        station = self._station
+        life = reborn(revive(kept.status), self.boot)
+        end: State = "stopped" if life.state == "stopping" else "failed"
+        changes: list[Change] = []
+        for state in path(life.state, end):
+            changes.append(move(life, state, station.now_text()))
+            life = changes[-1].life
+        log: dict[str, Any] = write_log(
+            log_id=f"log-{life.execution}"[:128],
+            execution=life.execution,
+            request=life.request,
+            recipe=kept.recipe,
+            recipe_hash=kept.recipe_hash,
+            device=station.about,
+            outcome="aborted_safe" if end == "stopped" else "failed",
+            started_at=format_date_time(kept.began_at),
+            ended_at=station.now_text(),
+            servings=None,
+            dish=None,
+        )
+        station.change(changes, station.signed(log))
+
+
+def _refuse(reason: RefusalReason, detail: str) -> Refusal:
+    return Refusal(reason=reason, detail=detail[:500])
+
+
+def served_capabilities(
+    raw: bytes, *, url: str, keys: list[dict[str, Any]], start_dedup_h: int = START_DEDUP_H
+) -> bytes:
+    """A capabilities document as a device serves it: with its real address, keys and promise (ruling D8).
+
+    Raises:
+        DocumentError: `raw` is no capabilities document.
+    """
+    documents.read(Capabilities, raw)
+    plain: dict[str, Any] = documents.parse(raw)
+    plain["interfaces"] = {**plain["interfaces"], "cookwalaHttp": url}
+    plain["x-aboyeur-keys"] = keys
+    plain["x-aboyeur-start-dedup-h"] = start_dedup_h
+    return msgspec.json.encode(plain)
