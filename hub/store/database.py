@@ -263,7 +263,10 @@ class Database:
 
 
 def _prepare(connection: sqlite3.Connection, folder: Path) -> None:
-    migrations.migrate(connection, migrations.available())
+    try:
+        migrations.migrate(connection, migrations.available())
+    except sqlite3.DatabaseError as error:
+        raise StoreUnusable(f"the database could not be brought up to date: {error}") from error
     # SQLite flushes its files, but not the name of a database file it has just made
     sync_folder(folder)
 
