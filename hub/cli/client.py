@@ -63,18 +63,28 @@ class HubClient:
     ) -> None:
         self._http.close()
 
-    def get(self, path: str, **query: str | int) -> Any:
-        """GET, as JSON values."""
-        return self._json(self.raw("GET", path, query=query))
+    def get(self, path: str, **query: str | int) -> dict[str, Any]:
+        """GET, as the JSON object that every answer of a hub is."""
+        return self._object(self.raw("GET", path, query=query))
 
-    def post(self, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None) -> Any:
-        """POST a JSON body (bytes are sent as they are), as JSON values."""
+    def rows(self, path: str, name: str, **query: str | int) -> list[dict[str, Any]]:
+        """GET, as the list of objects that the answer's member `name` is."""
+        answer = self.get(path, **query)
+        rows = answer.get(name)
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise self._not_a_hub(f"its answer holds no list of {name}")
+        return rows
+
+    def post(
+        self, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """POST a JSON body (bytes are sent as they are), as a JSON object."""
         content = body if isinstance(body, bytes | None) else msgspec.json.encode(body)
-        return self._json(self.raw("POST", path, content=content, headers=headers))
+        return self._object(self.raw("POST", path, content=content, headers=headers))
 
-    def delete(self, path: str) -> Any:
-        """DELETE; an empty answer is None."""
-        return self._json(self.raw("DELETE", path))
+    def delete(self, path: str) -> None:
+        """DELETE; whatever a success says beyond that is not needed."""
+        self.raw("DELETE", path)
 
     def raw(
         self,
@@ -117,13 +127,11 @@ class HubClient:
             return body
         raise self._problem(answer, body)
 
-    def _json(self, body: bytes) -> Any:
-        if not body:
-            return None
+    def _object(self, body: bytes) -> dict[str, Any]:
         try:
-            return msgspec.json.decode(body)
+            return msgspec.json.decode(body, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError):
-            raise self._not_a_hub("its answer is not JSON") from None
+            raise self._not_a_hub("its answer is not a JSON object") from None
 
     def _problem(self, answer: httpx.Response, body: bytes) -> CommandError:
         kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
@@ -152,6 +160,18 @@ class HubClient:
 
     def _not_a_hub(self, why: str) -> CommandError:
         return CommandError(f"what listens at {self.url} is no Aboyeur hub: {why}", UNREACHABLE)
+
+
+def text(answer: Mapping[str, Any], name: str) -> str:
+    """The text that is the member `name` of an answer.
+
+    Raises:
+        CommandError: it has none.
+    """
+    value = answer.get(name)
+    if not isinstance(value, str):
+        raise CommandError(f"the hub's answer holds no {name}; is it of another version?", UNREACHABLE)
+    return value
 
 
 def segment(text: str) -> str:

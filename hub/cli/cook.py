@@ -90,7 +90,7 @@ def command(
 def _choose(hub: "HubClient", wanted: str) -> dict[str, Any]:
     from hub.cli.recipes import choose
 
-    return choose(hub.get("/v1/recipes")["recipes"], wanted)
+    return choose(hub.rows("/v1/recipes", "recipes"), wanted)
 
 
 def _first_word(invocation: Invocation, hub: "HubClient", status: dict[str, Any]) -> dict[str, Any]:

@@ -52,9 +52,9 @@ def list_devices(invocation: Invocation, *, as_json: bool) -> None:
       aboyeur devices list
     """
     with invocation.hub() as hub:
-        answer = hub.get("/v1/devices")
+        devices = hub.rows("/v1/devices", "devices")
     if as_json:
-        print_json(answer)
+        print_json({"devices": devices})
         return
     print_table(
         ("device", "heard", "cooks", "model", "address"),
@@ -66,7 +66,7 @@ def list_devices(invocation: Invocation, *, as_json: bool) -> None:
                 device.get("model"),
                 device.get("url"),
             )
-            for device in answer["devices"]
+            for device in devices
         ],
         empty="No appliances yet. Add one with: aboyeur devices add NAME URL --out FILE",
     )

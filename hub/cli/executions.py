@@ -5,7 +5,7 @@ import click
 from hub.cli.invocation import Invocation
 from hub.cli.options import as_json
 from hub.cli.statuses import in_words, state_in_words
-from hub.cli.tables import print_json, print_line, print_table
+from hub.cli.tables import print_json, print_line, print_table, short_id
 
 
 @click.command("executions", short_help="Show what is being cooked.")
@@ -26,24 +26,26 @@ def command(invocation: Invocation, *, execution: str | None, every: bool, as_js
 
     with invocation.hub() as hub:
         if execution is not None:
-            answer = hub.get(f"/v1/executions/{segment(execution)}")
-        else:
-            answer = hub.get("/v1/executions", state="all" if every else "open")
+            status = hub.get(f"/v1/executions/{segment(execution)}")
+            if as_json:
+                print_json(status)
+            else:
+                print_line(in_words(status))
+            return
+        executions = hub.rows("/v1/executions", "executions", state="all" if every else "open")
     if as_json:
-        print_json(answer)
-    elif execution is not None:
-        print_line(in_words(answer))
+        print_json({"executions": executions})
     else:
         print_table(
             ("execution", "recipe", "appliance", "state"),
             [
                 (
                     status.get("id"),
-                    status.get("x-aboyeur-recipe"),
+                    short_id(status.get("x-aboyeur-recipe")),
                     status.get("x-aboyeur-device") or "-",
                     state_in_words(status),
                 )
-                for status in answer["executions"]
+                for status in executions
             ],
             empty="Nothing was cooked yet. Start with: aboyeur cook RECIPE"
             if every

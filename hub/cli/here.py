@@ -59,7 +59,7 @@ def _remain(invocation: Invocation, hub: "HubClient") -> None:
         while True:
             invocation.pause(wait_s)
             try:
-                for need in hub.get("/v1/needs")["needs"]:
+                for need in hub.rows("/v1/needs", "needs"):
                     _answer(hub, need)
                 wait_s = POLL_S
             except CommandError as error:

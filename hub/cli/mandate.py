@@ -27,7 +27,8 @@ def command() -> None:
     multiple=True,
     required=True,
     type=click.Choice(get_args(Scope)),
-    help="May be repeated.",
+    metavar="SCOPE",
+    help="What it may do, e.g. start_cooking; may be repeated.",
 )
 @click.option("--expires", default="12h", show_default=True, help="30m, 12h, 7d, or a time with offset.")
 @out_file("Write the agent's pass (mandate and token) here instead of printing it.")
@@ -39,14 +40,19 @@ def new(
 
     The pass holds the signed mandate and the agent's token; `aboyeur cook --agent-pass FILE` uses it.
 
+    Scopes: plan_meals, search_recipes, start_cooking, stop_cooking, order_groceries, accept_deliveries,
+    offer_surplus, claim_surplus, share_data, change_settings.
+
     \b
     Example:
-      aboyeur mandate new --agent agent:planner --scope start_cooking --expires 12h --out planner.json
+      aboyeur mandate new --agent agent:planner --scope start_cooking \\
+        --expires 12h --out planner.json
     """
     import msgspec
 
     from events.seams import SystemClock
     from events.times import format_date_time
+    from hub.cli.client import text
     from hub.cli.once import check_place, hand_over
     from hub.keyfiles import KeyFileError, read_key
     from mandates.signature import sign_document
@@ -68,7 +74,12 @@ def new(
     mandate = sign_document(document, key, signed_at=clock.wall())
     with invocation.hub() as hub:
         answer = hub.post("/v1/mandates", mandate)
-    agent_pass = {"agent": agent, "token": answer["token"], "hash": answer["mandate"], "mandate": mandate}
+    agent_pass = {
+        "agent": agent,
+        "token": text(answer, "token"),
+        "hash": text(answer, "mandate"),
+        "mandate": mandate,
+    }
     hand_over(
         msgspec.json.format(msgspec.json.encode(agent_pass), indent=2).decode(), out, f"the pass of {agent}"
     )
@@ -105,15 +116,15 @@ def list_mandates(invocation: Invocation, *, as_json: bool) -> None:
       aboyeur mandate list
     """
     with invocation.hub() as hub:
-        answer = hub.get("/v1/mandates")
+        mandates = hub.rows("/v1/mandates", "mandates")
     if as_json:
-        print_json(answer)
+        print_json({"mandates": mandates})
         return
     print_table(
         ("mandate", "agent", "for", "until"),
         [
             (short_hash(row.get("hash")), row.get("agent"), row.get("principal"), row.get("expires"))
-            for row in answer["mandates"]
+            for row in mandates
         ],
         empty="No agent may ask for anything. Let one: aboyeur mandate new --agent agent:NAME "
         "--scope start_cooking",
@@ -134,7 +145,7 @@ def revoke(invocation: Invocation, *, mandate: str) -> None:
 
     with invocation.hub() as hub:
         known = [
-            row for row in hub.get("/v1/mandates")["mandates"] if str(row.get("hash")).startswith(mandate)
+            row for row in hub.rows("/v1/mandates", "mandates") if str(row.get("hash")).startswith(mandate)
         ]
         if len(known) != 1:
             found = "no mandate begins" if not known else f"{len(known)} mandates begin"

@@ -20,11 +20,10 @@ def command(invocation: Invocation, *, as_json: bool) -> None:
       aboyeur needs
     """
     with invocation.hub() as hub:
-        answer = hub.get("/v1/needs")
+        needs = hub.rows("/v1/needs", "needs")
     if as_json:
-        print_json(answer)
+        print_json({"needs": needs})
         return
-    needs = answer["needs"]
     print_table(
         ("execution", "appliance", "why", "what to do"),
         [(need.get("execution"), need.get("device"), need.get("why"), need.get("what")) for need in needs],

@@ -39,6 +39,7 @@ def add(
       aboyeur people add person:ben --keep
       aboyeur people add person:guest --out guest.token
     """
+    from hub.cli.client import text
     from hub.cli.once import check_place, hand_over
 
     person = actor_id(person)
@@ -54,7 +55,7 @@ def add(
         body["publicKey"] = record
     with invocation.hub() as hub:
         answer = hub.post("/v1/people", body)
-    hand_over(answer["token"], place, f"the token of {person}")
+    hand_over(text(answer, "token"), place, f"the token of {person}")
 
 
 def _record(invocation: Invocation, person: str, key: Path | None) -> object:
@@ -86,16 +87,13 @@ def list_people(invocation: Invocation, *, as_json: bool) -> None:
       aboyeur people list
     """
     with invocation.hub() as hub:
-        answer = hub.get("/v1/people")
+        people = hub.rows("/v1/people", "people")
     if as_json:
-        print_json(answer)
+        print_json({"people": people})
         return
     print_table(
         ("person", "role", "keys"),
-        [
-            (person.get("id"), person.get("role"), _kids(person.get("keys")) or "-")
-            for person in answer["people"]
-        ],
+        [(person.get("id"), person.get("role"), _kids(person.get("keys")) or "-") for person in people],
         empty="Nobody is enrolled. Add somebody with: aboyeur people add person:NAME",
     )
 

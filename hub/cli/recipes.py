@@ -65,13 +65,13 @@ def list_recipes(invocation: Invocation, *, as_json: bool) -> None:
       aboyeur recipes list
     """
     with invocation.hub() as hub:
-        answer = hub.get("/v1/recipes")
+        recipes = hub.rows("/v1/recipes", "recipes")
     if as_json:
-        print_json(answer)
+        print_json({"recipes": recipes})
         return
     print_table(
         ("recipe", "title", "hash"),
-        [(recipe.get("id"), title(recipe), short_hash(recipe.get("hash"))) for recipe in answer["recipes"]],
+        [(recipe.get("id"), title(recipe), short_hash(recipe.get("hash"))) for recipe in recipes],
         empty="No recipes yet. Add some with: aboyeur recipes add FILE...",
     )
 

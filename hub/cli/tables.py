@@ -1,5 +1,6 @@
 """What a person reads: tables that fit 80 columns, and foreign text that cannot steer the terminal."""
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,12 @@ def short_hash(value: Any) -> str:
     """`sha256:0123456789ab` of a hash; enough to name it in a command."""
     text = plain(value)
     return text[:19] if text.startswith("sha256:") else text
+
+
+def short_id(value: Any) -> str:
+    """The last part of a long id: `koshari` of `https://kitchen.example/recipes#koshari`."""
+    text = plain(value)
+    return re.split(r"[#:/]", text)[-1] or text
 
 
 def print_json(value: Any) -> None:
