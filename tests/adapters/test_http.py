@@ -204,6 +204,26 @@ async def test_an_answer_that_cannot_be_read_is_no_answer(body: Any, wire: Any) 
         await adapter.close()
 
 
+@pytest.mark.parametrize("code", [200, 409])
+async def test_an_endless_answer_is_given_up_long_before_its_time_is(code: int, wire: Any) -> None:
+    sent = 0
+
+    async def endless(heard: Any, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(f"HTTP/1.1 {code} K\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        while True:
+            writer.write(b"10000\r\n" + b"z" * 65_536 + b"\r\n")
+            await writer.drain()
+            sent += 65_536
+
+    async with wire.listening(endless) as device:
+        adapter = HttpAdapter(device.url, TOKEN, timeout_s=60)
+        with pytest.raises((DeviceUnreachable, DeviceError)):
+            await asyncio.wait_for(adapter.capabilities(), 20)
+        await adapter.close()
+    assert sent < 32 * MAX_ANSWER_BYTES
+
+
 async def test_a_compressed_answer_is_not_unpacked(wire: Any) -> None:
     async with wire.listening(wire.answer(200, STATUS, "Content-Encoding: gzip")) as device:
         adapter = HttpAdapter(device.url, TOKEN)

@@ -122,6 +122,28 @@ def test_public_sensor_trust_vectors_pass(samples: dict[str, Any], vocabulary: V
         assert choice == vector["expected"]["choice"], vector["id"]
 
 
+@pytest.mark.parametrize(
+    ("sensor", "trusted"),
+    [
+        ({}, True),
+        ({"state": "ok"}, True),
+        ({"state": "degraded"}, False),
+        ({"state": "unknown"}, False),
+        ({"calibration": {"by": "maker"}}, True),
+        ({"calibration": {"validUntil": "2026-10-05T00:00:00Z"}}, True),
+        ({"calibration": {"validUntil": "2026-10-05T00:59:59+01:00"}}, False),
+        ({"calibration": {"validUntil": "until further notice"}}, False),
+        ({"calibration": {"validUntil": "2027-01-01T00:00:00"}}, False),
+    ],
+)
+def test_a_sensor_counts_only_while_it_is_healthy_and_calibrated(
+    sensor: dict[str, Any], trusted: bool, samples: dict[str, Any], now: datetime
+) -> None:
+    able = device(samples, [], [{"sensor": "cw.sense.vision", "visionCues": ["cw.sense.golden"], **sensor}])
+    expected = {"cw.sense.vision", "cw.sense.golden"} if trusted else set()
+    assert trusted_sensors(able, now) == expected
+
+
 # --- Operations newer than the vocabulary -----------------------------------------------------------------
 
 

@@ -61,6 +61,16 @@ def test_a_limit_without_a_figure_allows_nothing() -> None:
     assert fired is not None and fired.maximum is None
 
 
+def test_not_knowing_what_runs_or_in_what_exempts_from_nothing() -> None:
+    scope = {"ops": ["cw.op.fry"], "medium": "oil", "foodClass": "fish"}
+    watch = LimitWatch(pack({"id": "a", "kind": "max_temp", "max": 50, "appliesTo": scope}))
+    for op in (None, "cw.op.fry"):
+        for medium in (None, "oil"):
+            assert watch.check(op=op, medium=medium, temp_c=51) is not None
+    assert watch.check(op="cw.op.boil", medium="oil", temp_c=51) is None
+    assert watch.check(op="cw.op.fry", medium="water", temp_c=51) is None
+
+
 def test_of_several_limits_the_most_drastic_is_told() -> None:
     watch = LimitWatch(
         pack(
