@@ -133,9 +133,7 @@ def broker_settings(
         "allow_anonymous false",
         f"password_file {_path(directory / 'passwd')}",
         f"acl_file {_path(directory / 'acl')}",
-        "# the login decides who a client is; else any login could push the hub out",
-        "use_username_as_clientid true",
-        "# what was confirmed is on disk at once; the default is to save every half hour",
+        "# saved in the turn that confirms it, just after the confirmation; the default is every half hour",
         "persistence true",
         f"persistence_location {_path(data_directory)}/",
         "autosave_on_changes true",
@@ -160,7 +158,12 @@ def broker_settings(
     for listener in listeners:
         if _HOST.fullmatch(listener.host) is None or not 0 < listener.port < 65536:
             raise ValueError(f"not an address to listen on: {listener.host!r}, port {listener.port}")
-        lines += ["", f"listener {listener.port} {listener.host}"]
+        lines += [
+            "",
+            f"listener {listener.port} {listener.host}",
+            "# for this listener: the login decides who a client is, else any could push the hub out",
+            "use_username_as_clientid true",
+        ]
         if listener.tls is not None:
             lines += [
                 f"certfile {_path(listener.tls.certificate)}",

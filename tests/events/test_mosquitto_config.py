@@ -99,10 +99,16 @@ def test_what_the_home_relies_on_is_switched_on(tmp_path: Path) -> None:
         assert lines.count(line) == 1
 
 
+def test_the_login_decides_the_client_id_on_every_listener(tmp_path: Path) -> None:
+    listeners = [Listener("127.0.0.1", 1883), Listener("::1", 1883)]
+    sections = write(tmp_path, listeners=listeners).read_text().split("\nlistener ")
+    assert [section.count("use_username_as_clientid true") for section in sections] == [0, 1, 1]
+
+
 def test_tls_files_stand_with_their_listener(tmp_path: Path) -> None:
     tls = TlsFiles(Path("/etc/c.pem"), Path("/etc/k.pem"))
     text = write(tmp_path, listeners=[Listener("127.0.0.1", 1883), Listener("::", 8883, tls)]).read_text()
-    assert text.split("listener 8883 ::\n")[1].splitlines()[:2] == [
+    assert text.split("listener 8883 ::\n")[1].splitlines()[2:4] == [
         "certfile /etc/c.pem",
         "keyfile /etc/k.pem",
     ]
