@@ -127,7 +127,7 @@ def restore(
             _put_aside(folder)
             for name in (_HEAD, _DATABASE):
                 (fresh / name).rename(folder / name)
-            sync_folder(folder)
+                sync_folder(folder)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     return findings
@@ -193,20 +193,25 @@ def _verify_whole(folder: Path) -> list[Finding]:
 
 
 def _put_aside(folder: Path) -> None:
-    """Move what a restore replaces out of the way, the write-ahead log first.
+    """Move what a restore replaces out of the way, the write-ahead log first; of the head put a copy aside.
 
-    A log left beside another database would be played into it; a database without its log is merely older,
-    and the head beside it tells.
+    A log left beside another database would be played into it. The old head stays until the new one replaces
+    it: were the restore cut off in between, the next start is told that rows are missing.
     """
-    names = [f"{_DATABASE}-wal", f"{_DATABASE}-shm", _DATABASE, _HEAD]
+    names = [f"{_DATABASE}-wal", f"{_DATABASE}-shm", _DATABASE]
     there = [name for name in names if (folder / name).exists()]
-    if not there:
+    has_head = (folder / _HEAD).exists()
+    if not there and not has_head:
         return
     number = 1
     while (folder / f"{_ASIDE}-{number}").exists():
         number += 1
     aside = folder / f"{_ASIDE}-{number}"
     aside.mkdir(mode=PRIVATE_FOLDER)
+    if has_head:
+        shutil.copyfile(folder / _HEAD, aside / _HEAD)
+        (aside / _HEAD).chmod(PRIVATE_FILE)
+        _sync(aside / _HEAD)
     for name in there:
         (folder / name).rename(aside / name)
         sync_folder(aside)

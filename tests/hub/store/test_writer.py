@@ -308,17 +308,15 @@ async def test_a_writer_cancelled_at_any_step_leaves_no_caller_waiting(tmp_path,
 
 
 async def test_a_full_queue_makes_the_submitter_wait_and_loses_nothing(tmp_path, opened) -> None:
-    async with (
-        opened(tmp_path, run=False, waiting_most=3, group_most=2) as store,
-        anyio.create_task_group() as callers,
-    ):
-        for number in range(20):
-            callers.start_soon(store.writer.submit, note(f"n{number}"))
-        await anyio.wait_all_tasks_blocked()
-        serving = asyncio.create_task(store.writer.run())
-        while len(await store.database.read(noted)) < 20:
-            await anyio.sleep(0.005)
-        serving.cancel()
+    async with opened(tmp_path, run=False, waiting_most=3, group_most=2) as store:
+        async with anyio.create_task_group() as serving:
+            async with anyio.create_task_group() as callers:
+                for number in range(20):
+                    callers.start_soon(store.writer.submit, note(f"n{number}"))
+                await anyio.wait_all_tasks_blocked()
+                serving.start_soon(store.writer.run)
+            serving.cancel_scope.cancel()
+        assert len(await store.database.read(noted)) == 20
 
 
 async def test_every_connection_flushes_its_commits(tmp_path, opened) -> None:
