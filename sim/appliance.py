@@ -146,13 +146,13 @@ class Appliance:
         """The execution it is busy with."""
         return self._cooking.life.execution if self._cooking else None
 
-    def join(self, kitchen: str) -> None:
+    def join(self, kitchen: str) -> Voice:
         """Belong to a kitchen, as its pairing says. Idempotent."""
-        voice = self._station.voice
-        if voice is None or voice.kitchen != kitchen:
+        station = self._station
+        if station.voice is None or station.voice.kitchen != kitchen:
             self.memory.join(kitchen)
-            station = self._station
             station.voice = Voice(kitchen, self.name, self.boot, station.clock, station.ids)
+        return station.voice
 
     def heat_w(self) -> float:
         """The power its heater gives right now, in the physics."""
