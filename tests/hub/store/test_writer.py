@@ -2,8 +2,10 @@
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -12,9 +14,22 @@ import pytest
 from hub.records.log.chain import GENESIS, Head, verify
 from hub.records.log.head import HeadFile
 from hub.store.database import StoreFailed, open_reader, open_writer
-from hub.store.writer import Done, Failed, Journal, Transaction, commit_group
+from hub.store.writer import Done, Failed, Journal, Transaction, Writer, commit_group
 
 AT = "2026-03-01T12:00:00.000Z"
+
+
+class Noon:
+    """Wall time stands still; nobody waits."""
+
+    def wall(self) -> datetime:
+        return datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        raise AssertionError("the writer does not sleep")
 
 
 class HeadInMemory:
@@ -347,3 +362,35 @@ async def test_a_closed_database_says_so(tmp_path, opened) -> None:
             await store.database.read(noted)
         with pytest.raises(StoreFailed, match="closed"):
             await store.writer.submit(note("a"))
+
+
+async def test_the_writer_serves_a_store_without_a_thread_of_its_own(connection: sqlite3.Connection) -> None:
+    class InLine:
+        async def run(self, work):
+            return work(connection)
+
+        async def read(self, work):
+            return work(connection)
+
+    keeper = HeadInMemory()
+    writer = Writer(InLine(), Journal("log-1", "home", keeper), Noon())
+    threads = threading.active_count()
+    async with anyio.create_task_group() as serving:
+        serving.start_soon(writer.run)
+        assert await writer.submit(note("a")) == 1
+        with pytest.raises(LookupError):
+            await writer.submit(fail)
+        assert await writer.submit(note("b")) == 2
+        serving.cancel_scope.cancel()
+    assert threading.active_count() == threads
+    assert keeper.kept is not None
+    assert keeper.kept.seq == 2
+    at = connection.execute("SELECT DISTINCT at FROM log").fetchall()
+    assert at == [("2026-03-01T12:00:00.000Z",)]
+
+
+async def test_a_writer_runs_once(tmp_path, opened) -> None:
+    async with opened(tmp_path) as store:
+        await store.writer.submit(note("a"))
+        with pytest.raises(RuntimeError, match="once"):
+            await store.writer.run()
