@@ -14,17 +14,17 @@ from mandates.documents import AgentMandate, Signature
 CORE_VERSION: Final = "0.2.0"
 
 DateTime = Annotated[str, Meta(pattern=DATE_TIME_PATTERN)]
-CoreVersion = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
-Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{2,127}$")]
+CoreVersion = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$(?!\n)")]
+Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{2,127}$(?!\n)")]
 GlobalRef = Annotated[
     str,
     Meta(
-        pattern=r"^(https?://[^#\s]+#[A-Za-z0-9._:-]+|cw:[a-z0-9.-]+:[A-Za-z0-9._:-]+|[A-Za-z0-9._-]+)$",
+        pattern=r"^(https?://[^#\s]+#[A-Za-z0-9._:-]+|cw:[a-z0-9.-]+:[A-Za-z0-9._:-]+|[A-Za-z0-9._-]+)$(?!\n)",
         max_length=512,
     ),
 ]
-Hash = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
-VocabId = Annotated[str, Meta(pattern=r"^(cw|x-[a-z0-9-]+)\.[a-z0-9_.-]+$")]
+Hash = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
+VocabId = Annotated[str, Meta(pattern=r"^(cw|x-[a-z0-9-]+)\.[a-z0-9_.-]+$(?!\n)")]
 Unit = Literal[
     "g", "kg", "mg", "ml", "l", "tsp", "tbsp", "cup", "pinch", "dash", "pcs",
     "degC", "W", "kW", "mm", "cm", "rpm", "Pa", "kPa", "pct", "s",

@@ -9,7 +9,7 @@ from events.times import DATE_TIME_PATTERN
 
 DateTime = Annotated[str, Meta(pattern=DATE_TIME_PATTERN)]
 Alg = Literal["EdDSA", "ES256"]
-Base64Url = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+$")]
+Base64Url = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+$(?!\n)")]
 Scope = Literal[
     "plan_meals",
     "search_recipes",
@@ -59,8 +59,8 @@ class KeyRecord(Document, frozen=True):
 class Money(Document, frozen=True):
     """An exact amount; the currency is an ISO 4217 code (Core §4)."""
 
-    amount: Annotated[str, Meta(pattern=r"^-?[0-9]{1,15}(\.[0-9]{1,6})?$")]
-    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$")]
+    amount: Annotated[str, Meta(pattern=r"^-?[0-9]{1,15}(\.[0-9]{1,6})?$(?!\n)")]
+    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$(?!\n)")]
 
 
 class AgentInfo(Document, frozen=True):

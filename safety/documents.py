@@ -15,13 +15,13 @@ from mandates.documents import KeyRecord, Signature
 
 DateTime = Annotated[str, Meta(pattern=DATE_TIME_PATTERN)]
 Duration = Annotated[str, Meta(pattern=DURATION_PATTERN)]
-FormatVersion = Annotated[str, Meta(pattern=r"^0\.[12]\.[0-9]+$")]
+FormatVersion = Annotated[str, Meta(pattern=r"^0\.[12]\.[0-9]+$(?!\n)")]
 """The version of the recipe or capabilities format itself: 0.1.x and 0.2.x are read (ruling D1)."""
-CoreVersion = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
-Version = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
-Hash = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
-LocalRef = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
-VocabId = Annotated[str, Meta(pattern=r"^(cw|x-[a-z0-9-]+)\.[a-z0-9_.-]+$")]
+CoreVersion = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$(?!\n)")]
+Version = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$(?!\n)")]
+Hash = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
+LocalRef = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$(?!\n)")]
+VocabId = Annotated[str, Meta(pattern=r"^(cw|x-[a-z0-9-]+)\.[a-z0-9_.-]+$(?!\n)")]
 LangMap = dict[str, str]
 Loose = dict[str, Any]
 """An object of the public schema that nothing here decides by."""
@@ -33,7 +33,7 @@ Severity = Literal["info", "low", "medium", "high", "critical"]
 Attention = Literal["none", "periodic", "monitor", "continuous"]
 FailureAction = Literal["retry", "extend", "ask_human", "handoff_human", "skip_optional", "abort_safe"]
 OnSensorMissing = Literal["estimate", "time", "human", "refuse"]
-Number = float | Annotated[str, Meta(pattern=r"^\{[a-z_]+\}$")]
+Number = float | Annotated[str, Meta(pattern=r"^\{[a-z_]+\}$(?!\n)")]
 """A number, or the name of a parameter in braces that stands for one."""
 
 
@@ -299,7 +299,7 @@ class Recipe(Document, frozen=True):
     """One revision of a recipe, as far as dry run, devices and hub decide by it (Core §2, §3)."""
 
     cookwala: FormatVersion
-    id: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{1,63}$")]
+    id: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{1,63}$(?!\n)")]
     revision: Annotated[int, Meta(ge=1)]
     verification: Verification
     dish: Dish
@@ -496,7 +496,7 @@ class AppliesTo(Document, frozen=True):
 class SafetyLimit(Document, frozen=True):
     """One limit; `max` is °C for `max_temp` and kPa for `pressure`."""
 
-    id: Annotated[str, Meta(pattern=r"^[a-z0-9._-]+$")]
+    id: Annotated[str, Meta(pattern=r"^[a-z0-9._-]+$(?!\n)")]
     kind: Literal[
         "max_temp",
         "min_core_temp",

@@ -2,6 +2,8 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from math import isfinite
 from typing import Annotated, Any
 
 import msgspec
@@ -121,52 +123,48 @@ def test_mutated_documents_are_accepted_or_named_and_every_reason_is_seen() -> N
 # --- the oracle: Python's own JSON, told about every promise ---------------------------------------------
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({name for name, _ in pairs}) != len(pairs):
-        raise KeyError
-    return dict(pairs)
-
-
-def _depth(value: Any) -> int:
-    if isinstance(value, dict):
-        return 1 + max(map(_depth, value.values()), default=0)
-    if isinstance(value, list):
-        return 1 + max(map(_depth, value), default=0)
-    return 0
+class Pairs(list[tuple[str, Any]]):
+    """An object as it was written, repeated names and all."""
 
 
 def _constant(text: str) -> Any:
     raise ValueError(text)
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise OverflowError
-    return value
-
-
-def oracle(raw: bytes) -> str | None:
-    """The name of what is wrong with `raw`, by another way than ours."""
+def problems(raw: bytes) -> set[str]:
+    """What is wrong with `raw`, found by another way than ours; what is broken may have several names."""
     try:
-        text = raw.decode()
+        value = json.loads(raw.decode(), object_pairs_hook=Pairs, parse_constant=_constant)
     except UnicodeDecodeError:
-        return "bad_unicode"
-    try:
-        value = json.loads(
-            text, object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_finite, strict=True
-        )
-    except KeyError:
-        return "duplicate_key"
-    except OverflowError:
-        return "bad_number"
+        return {"bad_unicode", "not_json"}
     except ValueError:
-        return "not_json"
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return "bad_unicode"
-    return "too_deep" if _depth(value) > MAX_DEPTH else None
+        # A reader that stops at the first problem may meet another one before the place where it breaks.
+        return {"not_json", "bad_unicode", "bad_number"}
+    found = set(_problems(value))
+    return found | {"too_deep"} if _depth(value) > MAX_DEPTH else found
+
+
+def _problems(value: Any) -> Iterator[str]:
+    if isinstance(value, Pairs):
+        if len({name for name, _ in value}) != len(value):
+            yield "duplicate_key"
+        for pair in value:
+            yield from _problems(list(pair))
+    elif isinstance(value, list):
+        for child in value:
+            yield from _problems(child)
+    elif isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+        yield "bad_unicode"
+    elif isinstance(value, float) and not isfinite(value):
+        yield "bad_number"
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, Pairs):
+        return 1 + max((_depth(child) for _, child in value), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
 
 
 NAMES = st.text(alphabet='ab:"\\{[é\u20ac😀\n', max_size=3)
@@ -213,7 +211,9 @@ def _escaped(draw: st.DrawFn, text: str) -> str:
 @example('{"\\\\u003a":1,"\\\\u003A":2}')
 @example('[{"a":":"},{"a":":","b":"::","a":1}]')
 def test_a_repeated_name_is_found_exactly_when_there_is_one(text: str) -> None:
-    assert reason_of(text.encode()) == oracle(text.encode())
+    expected = problems(text.encode())
+    assert expected <= {"duplicate_key"}
+    assert reason_of(text.encode()) == (expected.pop() if expected else None)
 
 
 @settings(max_examples=1000, deadline=None)
@@ -243,16 +243,14 @@ def test_a_repeated_name_is_found_exactly_when_there_is_one(text: str) -> None:
 @example(b'"\\u0000"')
 @example(b"01")
 @example(b"[1,]")
+@example(b'[{"":0,"":0}')
+@example(b"[1e999")
+@example(b'{"\\ud800":1,"\\ud800":2}')
 @example("{}".encode("utf-16"))
 @example("{}".encode("utf-16-le"))
 def test_arbitrary_bytes_are_accepted_exactly_when_they_are_strict_json(raw: bytes) -> None:
-    expected, found = oracle(raw), reason_of(raw)
-    assert (found is None) == (expected is None)
-    if expected in ("bad_number", "duplicate_key", "too_deep"):
-        assert found == expected
-    if expected == "bad_unicode":
-        # Bytes that are neither UTF-8 nor JSON may be called by either name.
-        assert found in ("bad_unicode", "not_json")
+    expected, found = problems(raw), reason_of(raw)
+    assert found in expected if expected else found is None
 
 
 LONE = st.sampled_from(("\\ud800", "\\uDBFF", "\\udc00", "\\uDFff", "\\ud800\\ud800", "\\udc00\\ud83d"))
