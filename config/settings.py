@@ -194,7 +194,7 @@ def _name(table: str, key: str) -> str:
 def _from_file(file: Path) -> dict[tuple[str, str], Any]:
     try:
         read = tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file}: not TOML: {error}") from None

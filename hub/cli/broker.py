@@ -50,8 +50,11 @@ def config(
         --tls-cert /etc/ssl/kitchen.pem --tls-key /etc/ssl/kitchen.key
     """
     from config.settings import is_loopback
+    from events.access_rights import HUB
     from events.mosquitto import Listener, TlsFiles, write_configuration
     from hub import enrol
+    from hub.own_secrets import SecretsMissing
+    from hub.store.database import StoreUnusable
 
     settings = invocation.existing()
     if (tls_cert is None) != (tls_key is None):
@@ -60,26 +63,33 @@ def config(
     host = listen or settings.broker.host
     embedded = settings.broker.kind == "embedded"
     number = port or ((8883 if tls else 1883) if embedded else settings.broker.port)
-    passwords = enrol.broker_credentials(settings.data)
+    if settings.broker.username != HUB:
+        raise CommandError(f'the access list is for a hub with broker.username = "{HUB}"', USAGE)
     try:
+        passwords = enrol.broker_credentials(settings.data)
         written = write_configuration(
             directory,
             kitchen=settings.kitchen,
             data_directory=state or directory / "state",
             listeners=[Listener(host, number, tls)],
             passwords=passwords,
-            devices=[user for user in passwords if user != settings.broker.username],
+            devices=[user for user in passwords if user != HUB],
             run_as=run_as,
         )
     except ValueError as error:
         raise CommandError(str(error), USAGE) from None
+    except (SecretsMissing, StoreUnusable) as error:
+        raise CommandError(str(error), REFUSED) from None
     except (OSError, LookupError) as error:
         raise CommandError(f"{directory}: {error}", REFUSED) from None
     print_line(f"Wrote {written}, acl and passwd beside it.\nStart it: mosquitto -c {written}")
     if embedded:
+        reached = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
         print_line(
             f'Then let the hub use it, in {invocation.folder.settings}:\n  [broker]\n  kind = "mosquitto"\n'
-            f'  host = "{host}"\n  port = {number}'
+            f'  host = "{reached}"\n  port = {number}'
         )
+    if embedded and tls is not None:
+        print_line('  tls_ca = "the CA certificate that signed --tls-cert, in PEM form"')
     if tls is None and not is_loopback(host):
         click.echo("aboyeur: warning: without --tls-cert passwords travel readable in your network", err=True)

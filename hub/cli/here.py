@@ -74,5 +74,7 @@ def _remain(invocation: Invocation, hub: "HubClient") -> None:
 def _answer(hub: "HubClient", need: dict[str, Any]) -> None:
     if need.get("kind") != "presence" or not need.get("nonce"):
         return
-    hub.post("/v1/presence", {"present": True, "nonce": need["nonce"]})
-    print_line(f"Answered {plain(need.get('device'))}: {plain(need.get('why'))}")
+    answer = hub.post("/v1/presence", {"present": True, "nonce": need["nonce"]})
+    # An appliance may say that it is too late, or may not be reached; it then asks again by itself.
+    if need["nonce"] in answer.get("answered", []):
+        print_line(f"Answered {plain(need.get('device'))}: {plain(need.get('why'))}")

@@ -26,8 +26,16 @@ def command(invocation: Invocation, *, owner: str, kitchen: str | None, as_json:
     from config.settings import starting_file
     from events.seams import SystemClock, SystemIds
     from hub import enrol
+    from hub.keyfiles import KeyFileError
+    from hub.store.database import FolderInUse, StoreFailed, StoreUnusable
 
     folder = invocation.folder
+    if folder.database.exists() and not folder.settings.exists():
+        raise CommandError(
+            f"{folder.root} holds a store without settings: an unfinished init, or a backup without secrets; "
+            "use another folder with --data",
+            REFUSED,
+        )
     owner = actor_id(owner)
     if folder.settings.exists():
         raise CommandError(f"there is a hub in {folder.root} already; start it with: aboyeur serve", REFUSED)
@@ -38,10 +46,13 @@ def command(invocation: Invocation, *, owner: str, kitchen: str | None, as_json:
         folder.make()
     except OSError as error:
         raise CommandError(f"{folder.root} cannot be made: {error.strerror}", REFUSED) from None
-    enrolled = enrol.create(settings.data, settings, owner, SystemClock(), SystemIds())
-    write_private(folder.token(owner), enrolled.token.encode() + b"\n")
-    # Last, because its being there is what says that this is a hub.
-    write_private(folder.settings, starting_file(settings).encode())
+    try:
+        enrolled = enrol.create(settings.data, settings, owner, SystemClock(), SystemIds())
+        write_private(folder.token(owner), enrolled.token.encode() + b"\n")
+        # Last, because its being there is what says that this is a hub.
+        write_private(folder.settings, starting_file(settings).encode())
+    except (FolderInUse, StoreUnusable, StoreFailed, KeyFileError, OSError) as error:
+        raise CommandError(f"no hub was made: {error}", REFUSED) from None
     if as_json:
         print_json(
             {

@@ -193,7 +193,7 @@ def _fault(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 def _data_folder(arguments: Sequence[str]) -> DataFolder:
-    for index, argument in enumerate(arguments):
+    for index, argument in reversed(list(enumerate(arguments))):
         if argument == "--data" and index + 1 < len(arguments):
             return DataFolder(Path(arguments[index + 1]))
         if argument.startswith("--data="):

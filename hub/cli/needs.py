@@ -26,7 +26,10 @@ def command(invocation: Invocation, *, as_json: bool) -> None:
         return
     print_table(
         ("execution", "appliance", "why", "what to do"),
-        [(need.get("execution"), need.get("device"), need.get("why"), need.get("what")) for need in needs],
+        [
+            (need.get("execution") or "-", need.get("device") or "-", need.get("why"), need.get("what"))
+            for need in needs
+        ],
         empty="Nothing waits for you.",
     )
     for hint in dict.fromkeys(filter(None, map(_hint, needs))):
@@ -34,6 +37,8 @@ def command(invocation: Invocation, *, as_json: bool) -> None:
 
 
 def _hint(need: dict[str, Any]) -> str | None:
+    if "aboyeur " in str(need.get("what")):
+        return None
     match need.get("kind"):
         case "presence":
             return "You are there? Say so: aboyeur here"

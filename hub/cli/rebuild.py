@@ -23,16 +23,19 @@ def command(ctx: click.Context, *, check: bool, as_json: bool) -> None:
     Example:
       aboyeur rebuild --check
     """
-    from hub.projections import TABLES, project
-    from hub.store import rebuild
-    from hub.store.database import StoreUnusable
-
     if not check:
         raise CommandError("say --check: the log is compared, never repaired in silence", USAGE)
     invocation: Invocation = ctx.obj
-    invocation.existing()
+    settings = invocation.existing()
+
+    from hub.event_types import event_registry
+    from hub.projections.projector import TABLES, Projector
+    from hub.store import rebuild
+    from hub.store.database import StoreUnusable
+
+    projector = Projector(settings.kitchen, event_registry())
     try:
-        report = rebuild.check(invocation.folder.database, project, TABLES)
+        report = rebuild.check(invocation.folder.database, projector.replay, TABLES)
     except StoreUnusable as error:
         raise CommandError(str(error), REFUSED) from None
     if as_json:
@@ -54,5 +57,5 @@ def command(ctx: click.Context, *, check: bool, as_json: bool) -> None:
         if report.replay_failed:
             print_line(f"replay: {plain(report.replay_failed)}")
         verdict = "No difference" if report.ok else "The log and the hub differ"
-        print_line(f"{verdict}: {report.entries} entries replayed, {len(TABLES)} tables compared.")
+        print_line(f"{verdict}. Entries replayed: {report.entries}, tables compared: {len(TABLES)}.")
     ctx.exit(OK if report.ok else REFUSED)

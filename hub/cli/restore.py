@@ -49,6 +49,8 @@ def command(
         print_line(
             f"Restored the hub into {root} (store and {len(unpacked)} files of settings and secrets).\n"
             "Next: aboyeur serve; it reads every appliance before it does anything."
+            if invocation.folder.settings.exists()
+            else "The backup holds no secrets: put aboyeur.toml and secrets/ back, then aboyeur serve."
         )
     if findings:
         raise CommandError(f"the restored log is damaged in {len(findings)} places", REFUSED)

@@ -27,7 +27,7 @@ def command(invocation: Invocation, *, execution: str, seq: int | None, as_json:
     with invocation.hub() as hub:
         if seq is None:
             status = hub.get(path)
-            if status.get("state") != "needs_human":
+            if status.get("state") not in ("needs_human", "paused"):
                 raise CommandError(
                     f"{plain(execution)} waits for nobody: {state_in_words(status)}; see aboyeur needs",
                     REFUSED,

@@ -556,6 +556,12 @@ def test_a_person_resumes_what_she_saw(aboyeur: Callable[..., Any], hub: Any) ->
     assert hub.only("POST", "/v1/executions/exec-1/resume").headers["if-match"] == '"7"'
 
 
+def test_what_was_paused_is_resumed_too(aboyeur: Callable[..., Any], hub: Any) -> None:
+    hub.on("GET", "/v1/executions/exec-1", status("paused"))
+    hub.on("POST", "/v1/executions/exec-1/resume", status("running"), 202)
+    assert aboyeur("resume", "exec-1", url=hub.url).code == 0
+
+
 def test_what_waits_for_nobody_is_not_resumed(aboyeur: Callable[..., Any], hub: Any) -> None:
     hub.on("GET", "/v1/executions/exec-1", status("running"))
     ended = aboyeur("resume", "exec-1", url=hub.url)
@@ -588,14 +594,13 @@ def test_staying_answers_each_question_until_interrupted(
     aboyeur: Callable[..., Any], hub: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question = {"execution": "exec-1", "device": "hob", "kind": "presence", "why": "there?", "nonce": "n-1"}
-    hub.on("POST", "/v1/presence", {"answered": []})
+    hub.in_turn("POST", "/v1/presence", {"answered": []}, {"answered": ["n-1"]})
     hub.in_turn("GET", "/v1/needs", {"needs": []}, {"needs": [question, ROWS["needs"]]}, {"needs": []})
     waits: list[float] = []
 
     def pause(self: Invocation, seconds: float) -> None:
         waits.append(seconds)
         if len(waits) == 3:
-            hub.url_before = hub.answers.pop(("GET", "/v1/needs"))
             hub.answers["GET", "/v1/needs"] = lambda asked: (200, b"restarting", "text/plain")
         if len(waits) == 4:
             hub.on("GET", "/v1/needs", {"needs": []})
@@ -610,6 +615,25 @@ def test_staying_answers_each_question_until_interrupted(
     assert "Answered hob" in ended.out
     assert waits == [2.0, 2.0, 2.0, 4.0, 2.0, 2.0]
     assert "No longer answering" in ended.err
+
+
+def test_a_question_that_came_too_late_is_not_said_to_be_answered(
+    aboyeur: Callable[..., Any], hub: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = {"execution": "exec-1", "device": "hob", "kind": "presence", "why": "there?", "nonce": "n-1"}
+    hub.on("POST", "/v1/presence", {"answered": []})
+    hub.on("GET", "/v1/needs", {"needs": [question]})
+    waits: list[float] = []
+
+    def pause(self: Invocation, seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Invocation, "pause", pause)
+    ended = aboyeur("here", "--stay", url=hub.url)
+    assert len([asked for asked in hub.asked if asked.path == "/v1/presence"]) == 2
+    assert "Answered" not in ended.out
 
 
 # --- logs
