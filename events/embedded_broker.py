@@ -1,10 +1,11 @@
 """A broker inside the hub's process, for trying out and for one machine: amqtt behind a gate of our own.
 
 It listens on loopback only. amqtt 0.12.1 acts on a CONNECT before it has checked the password: a wrong one
-ends the hub's connection or deletes its session. It publishes wills without asking for rights, and on
-connecting hands a client the retained messages of everybody's subscriptions. So the gate reads the CONNECT
-first: only who has the password, uses the user name as client id and may publish the will gets to amqtt at
-all; it also enforces keepalive and packet size, and holds back what the client may not read.
+ends the hub's connection or deletes its session. It publishes wills without asking for rights, on
+connecting hands a client the retained messages of everybody's subscriptions, and leaves a client deaf that
+took over from its own earlier connection. So the gate reads the CONNECT first: only who has the password,
+uses the user name as client id and may publish the will gets to amqtt at all; it also ends a user's earlier
+connection first, enforces keepalive and packet size, and holds back what the client may not read.
 
 What remains, and why a home uses Mosquitto:
 
@@ -77,6 +78,7 @@ class EmbeddedBroker:
         self._credentials = credentials
         self._rights = rights
         self._connections: set[asyncio.Task[None]] = set()
+        self._present: dict[str, tuple[asyncio.Task[None], asyncio.StreamWriter]] = {}
 
     @property
     def port(self) -> int:
@@ -147,6 +149,8 @@ class EmbeddedBroker:
             admitted = await self._admit(reader, writer)
             if admitted is not None:
                 connect, packet = admitted
+                await self._displace(connect.client_id)
+                self._present[connect.client_id] = connection, writer
                 await broker.external_connected(
                     _GateReader(reader, packet, connect.keepalive_s),
                     _GateWriter(writer, self._rights, connect.client_id),
@@ -155,8 +159,23 @@ class EmbeddedBroker:
         except (OSError, EOFError) as broken:
             _log.debug("a connection broke: %s", type(broken).__name__)
         finally:
-            self._connections.discard(connection)
             writer.transport.abort()
+            self._connections.discard(connection)
+            for user, (present, _) in list(self._present.items()):
+                if present is connection:
+                    del self._present[user]
+
+    async def _displace(self, user: str) -> None:
+        """End the connection a user still has, all the way.
+
+        amqtt's own taking over marks the session as gone after the new connection has come: it stays deaf.
+        """
+        while user in self._present:
+            present, writer = self._present[user]
+            writer.transport.abort()
+            done, _ = await asyncio.wait({present}, timeout=CLOSE_TIMEOUT_S)
+            if not done:
+                present.cancel()
 
     async def _admit(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
