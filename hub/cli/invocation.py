@@ -73,10 +73,15 @@ class Invocation:
         return HubClient(self.url or self.settings().url(), token or self.token(), timeout_s=timeout_s)
 
     def open_hub(self, *, timeout_s: float = 30.0) -> "HubClient":
-        """A client without a token, for what needs none."""
+        """A client without a token, for a stop: settings that cannot be read do not keep it from trying."""
+        from config.settings import Settings
         from hub.cli.client import HubClient
 
-        return HubClient(self.url or self.settings().url(), None, timeout_s=timeout_s)
+        try:
+            url = self.url or self.settings().url()
+        except CommandError:
+            url = Settings(data=self.folder.root).url()
+        return HubClient(url, None, timeout_s=timeout_s)
 
     def token(self) -> str:
         """The token of who asks: --token-file, else ABOYEUR_TOKEN, else the person's in the data folder.

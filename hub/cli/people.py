@@ -99,9 +99,7 @@ def list_people(invocation: Invocation, *, as_json: bool) -> None:
 
 
 def _kids(keys: object) -> str:
-    if not isinstance(keys, list):
-        return ""
-    return ", ".join(plain(key.get("kid") if isinstance(key, dict) else key) for key in keys)
+    return ", ".join(map(plain, keys)) if isinstance(keys, list) else ""
 
 
 @command.command("remove")

@@ -70,18 +70,18 @@ def list_recipes(invocation: Invocation, *, as_json: bool) -> None:
         print_json({"recipes": recipes})
         return
     print_table(
-        ("recipe", "title", "hash"),
-        [(recipe.get("id"), title(recipe), short_hash(recipe.get("hash"))) for recipe in recipes],
+        ("recipe", "dish", "hash"),
+        [(recipe.get("id"), dish(recipe), short_hash(recipe.get("hash"))) for recipe in recipes],
         empty="No recipes yet. Add some with: aboyeur recipes add FILE...",
     )
 
 
-def title(recipe: dict[str, Any]) -> str:
-    """A recipe's title, in whatever language it has one."""
-    text = recipe.get("title")
-    if isinstance(text, dict):
-        text = text.get("en") or next(iter(text.values()), "")
-    return plain(text, 60)
+def dish(recipe: dict[str, Any]) -> str:
+    """The name of a recipe's dish, in English or in whatever language it has one."""
+    names = recipe.get("names")
+    if not isinstance(names, dict):
+        return ""
+    return plain(names.get("en") or next(iter(names.values()), ""), 60)
 
 
 def choose(recipes: list[dict[str, Any]], wanted: str) -> dict[str, Any]:

@@ -27,15 +27,7 @@ def command(ctx: click.Context, *, execution: str, reason: str | None, as_json: 
     from hub.cli.client import HubProblem, segment
 
     invocation: Invocation = ctx.obj
-    body = None
-    if reason:
-        body = {
-            "core": "0.2.0",
-            "kind": "StopRequest",
-            "execution": execution,
-            "requestedBy": invocation.person or "person",
-            "reason": reason[:300],
-        }
+    body = _body(invocation, execution, reason)
     try:
         with invocation.open_hub() as hub:
             status = hub.post(f"/v1/executions/{segment(execution)}/stop", body)
@@ -53,3 +45,15 @@ def command(ctx: click.Context, *, execution: str, reason: str | None, as_json: 
     else:
         print_line(words)
     ctx.exit(OK if confirmed else REFUSED)
+
+
+def _body(invocation: Invocation, execution: str, reason: str | None) -> dict[str, str] | None:
+    """Who stops and why, for the record, as far as it is known without asking."""
+    try:
+        by = invocation.whoami()
+    except CommandError:
+        by = None
+    if by is None and not reason:
+        return None
+    body = {"core": "0.2.0", "kind": "StopRequest", "execution": execution, "requestedBy": by or "anyone"}
+    return {**body, "reason": reason[:300]} if reason else body

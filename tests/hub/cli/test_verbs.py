@@ -23,8 +23,8 @@ HASH = "sha256:" + "ab" * 32
 OTHER_HASH = "sha256:" + "cd" * 32
 RECIPES = {
     "recipes": [
-        {"id": "cw:samples:koshari", "hash": HASH, "title": {"en": "Koshari"}},
-        {"id": "cw:samples:lentil-soup", "hash": OTHER_HASH, "title": {"de": "Linsensuppe"}},
+        {"id": "cw:samples:koshari", "hash": HASH, "names": {"ar": "كشري", "en": "Koshari"}},
+        {"id": "cw:samples:lentil-soup", "hash": OTHER_HASH, "names": {"de": "Linsensuppe"}},
     ]
 }
 
@@ -82,7 +82,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "model": "Demo Hob Robot of the second series",
         "ops": ["cw.op.boil"],
     },
-    "people": {"id": "person:anna", "role": "owner", "keys": [{"kid": "key-0123456789abcdef0123"}]},
+    "people": {"id": "person:anna", "role": "owner", "keys": ["key-0123456789abcdef0123"]},
     "mandates": {
         "hash": HASH,
         "agent": "agent:planner",
@@ -122,6 +122,12 @@ def test_a_list_fits_eighty_columns_and_its_names_can_be_copied(
     key = str(row.get("execution") or row.get("name") or row.get("id") or row["hash"])
     assert ended.out.count(key[:19] if key.startswith("sha256:") else key) >= 3
     assert aboyeur(*words, "--json", url=hub.url).json() == {name: [row] * 3}
+
+
+def test_a_dish_is_named_in_a_language_it_has(aboyeur: Callable[..., Any], hub: Any) -> None:
+    hub.on("GET", "/v1/recipes", RECIPES)
+    out = aboyeur("recipes", "list", url=hub.url).out
+    assert "Koshari" in out and "Linsensuppe" in out
 
 
 def test_a_running_execution_is_told_with_step_progress_and_silence(
@@ -538,6 +544,23 @@ def test_a_stop_that_finds_no_execution_or_no_hub_names_the_control_on_the_appli
     away = aboyeur("stop", "exec-9", url="http://127.0.0.1:9")
     assert away.code == 3
     assert "control on the appliance" in away.err
+
+
+def test_settings_that_cannot_be_read_do_not_keep_a_stop_from_trying(
+    aboyeur: Callable[..., Any], folder: DataFolder
+) -> None:
+    folder.settings.write_text("[http\n")
+    ended = aboyeur("stop", "exec-1")
+    assert ended.code == 3
+    assert "no hub answers at http://127.0.0.1:7878" in ended.err and "control on the appliance" in ended.err
+
+
+def test_who_stops_is_recorded_where_it_is_known(aboyeur: Callable[..., Any], hub: Any, token: str) -> None:
+    hub.on("POST", "/v1/executions/exec-1/stop", status("stopped"), 202)
+    aboyeur("stop", "exec-1", url=hub.url)
+    asked = hub.only("POST", "/v1/executions/exec-1/stop")
+    assert asked.json()["requestedBy"] == "person:anna"
+    assert "authorization" not in asked.headers
 
 
 def test_a_reason_travels_with_a_stop(aboyeur: Callable[..., Any], hub: Any) -> None:
