@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from adapters.documents import Refusal
+from adapters.documents import ExecuteRequest, Refusal
 from hub.executions.model import DeviceReport
 from mandates.documents import KeyRecord
 
@@ -25,6 +25,8 @@ class PersonEnrolled(Entry, frozen=True, tag="person.enrolled"):
     role: Role
     token_hash: str
     keys: list[KeyRecord] = []
+    by: str | None = None
+    """`None` for the first owner, who enrolled herself."""
 
 
 class PersonRemoved(Entry, frozen=True, tag="person.removed"):
@@ -92,7 +94,8 @@ class ExecutionAsked(Entry, frozen=True, tag="execution.asked"):
     key: str
     body_hash: str
     device: str | None = None
-    attempt_key: str | None = None
+    forward: ExecuteRequest | None = None
+    """What the device gets, built from understood fields only; `None` where the hub refused."""
     refusal: Refusal | None = None
 
 

@@ -1,0 +1,51 @@
+"""The API as one ASGI application."""
+
+import logging
+from typing import Any, Final
+
+from litestar import Litestar, Request, Response
+from litestar.exceptions import HTTPException
+
+from events.documents import MAX_DOCUMENT_BYTES
+from hub.api import executions, household, open
+from hub.api.answers import Problem, problem
+from hub.orders import OrderError
+from hub.parts import Parts
+from hub.store.database import StoreFailed
+
+_LOG: Final = logging.getLogger("aboyeur.api")
+
+
+def build(parts: Parts) -> Litestar:
+    """The application over the parts of a running hub."""
+    return Litestar(
+        route_handlers=[open.routes(parts), executions.routes(parts), household.routes(parts)],
+        exception_handlers={
+            Problem: lambda _request, error: problem(error),
+            OrderError: lambda _request, error: problem(Problem(error.status, error.title, error.detail)),
+            StoreFailed: _store_failed,
+            HTTPException: _http,
+            Exception: _unexpected,
+        },
+        request_max_body_size=MAX_DOCUMENT_BYTES,
+        openapi_config=None,
+        logging_config=None,
+    )
+
+
+def _store_failed(_request: Request[Any, Any, Any], error: StoreFailed) -> Response[bytes]:
+    return problem(
+        Problem(503, "store_failed", f"nothing was accepted, ask again with the same key: {error.detail}")
+    )
+
+
+def _http(_request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    titles = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+    return problem(
+        Problem(error.status_code, titles.get(error.status_code, "invalid"), error.detail or "bad request")
+    )
+
+
+def _unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem(Problem(500, "internal", "the hub failed at this request; its log says how"))

@@ -1,0 +1,147 @@
+"""Core's endpoints of executions (Core §7; rulings X4-X7)."""
+
+from typing import Any
+
+from litestar import Request, Response, Router, get, post
+
+from events.documents import DocumentError, parse
+from hub.api.access import PEOPLE, allowed
+from hub.api.answers import Problem, answer
+from hub.executions.model import Execution
+from hub.executions.view import ExecutionList, HubStatus, view
+from hub.parts import Parts
+from hub.projections.executions import read_execution
+
+_READERS = frozenset({"owner", "person", "agent"})
+_LISTED_MOST = 200
+
+
+def routes(parts: Parts) -> Router:
+    """The router of executions."""
+    kitchen = parts.kitchen
+
+    def shown(execution: Execution) -> HubStatus:
+        attempt = execution.attempt
+        silent = attempt is not None and kitchen.liveness.life(attempt.device) == "lost"
+        return view(execution, unreachable=silent)
+
+    async def held(execution: str) -> Execution:
+        entry = kitchen.open_work.get(execution)
+        if entry is not None:
+            return entry.execution
+        row = await kitchen.store.read(
+            lambda connection: connection.execute(
+                "SELECT body FROM execution WHERE kitchen = ? AND id = ?", (kitchen.name, execution)
+            ).fetchone()
+        )
+        if row is None:
+            raise Problem(404, "not_found", f"no execution is called {execution}")
+        return read_execution(row[0])
+
+    @post("/v1/executions", operation_id="start")
+    async def start(request: Request[Any, Any, Any]) -> Response[bytes]:
+        """Ask for a dish: 202 with its status, also when it is refused."""
+        actor = await allowed(request, parts, "start", _READERS)
+        order = await parts.orders.ask(actor, await request.body(), request.headers.get("idempotency-key"))
+        if order.device is not None:
+            parts.brigade.news(frozenset((order.device,)))
+        return answer(order.status, 202)
+
+    @get("/v1/executions", operation_id="executions")
+    async def executions(request: Request[Any, Any, Any]) -> Response[bytes]:
+        """The executions, newest first; `state=all` shows ended ones too."""
+        await allowed(request, parts, "executions", _READERS)
+        which = request.query_params.get("state", "open")
+        if which not in ("open", "all"):
+            raise Problem(400, "invalid", "state is open or all")
+        found = {execution.id: execution for execution in kitchen.open_work.all()}
+        if which == "all":
+            rows = await kitchen.store.read(
+                lambda connection: connection.execute(
+                    "SELECT id, body FROM execution WHERE kitchen = ? ORDER BY rowid DESC LIMIT ?",
+                    (kitchen.name, _LISTED_MOST),
+                ).fetchall()
+            )
+            for execution, body in rows:
+                found.setdefault(execution, read_execution(body))
+        newest = sorted(found.values(), key=lambda one: (one.updated_at, one.id), reverse=True)
+        return answer(ExecutionList(executions=[shown(one) for one in newest]))
+
+    @get("/v1/executions/{execution:str}", operation_id="execution")
+    async def execution(request: Request[Any, Any, Any], execution: str) -> Response[bytes]:
+        """One execution's status."""
+        await allowed(request, parts, "execution", _READERS)
+        return answer(shown(await held(execution)))
+
+    @post("/v1/executions/{execution:str}/stop", operation_id="stop")
+    async def stop(request: Request[Any, Any, Any], execution: str) -> Response[bytes]:
+        """Stop: no token, no body, no If-Match, no key. It leaves for the device before anything else."""
+        by, reason = _who_stops(await _body_of_a_stop(request))
+        outcome = await parts.brigade.stops.stop(execution, by, reason)
+        if outcome.execution is None:
+            raise Problem(
+                404,
+                "not_found",
+                f"no execution called {execution} is known here; to stop an appliance now, "
+                "use the control on the appliance",
+            )
+        return answer(shown(outcome.execution), 202)
+
+    @post("/v1/executions/{execution:str}/resume", operation_id="resume")
+    async def resume(request: Request[Any, Any, Any], execution: str) -> Response[bytes]:
+        """Go on after a person did what was needed; If-Match carries the seq she saw."""
+        actor = await allowed(request, parts, "resume", PEOPLE)
+        match = request.headers.get("if-match")
+        if match is None:
+            raise Problem(428, "precondition_required", "say which seq you saw: If-Match: <seq>")
+        seq = match.strip().removeprefix('"').removesuffix('"')
+        if not (seq.isascii() and seq.isdigit() and len(seq) < 16):
+            raise Problem(400, "invalid", "If-Match is the execution's seq, bare or quoted")
+        now = await held(execution)
+        if now.seq != int(seq):
+            raise Problem(
+                412, "precondition_failed", f"the execution is at seq {now.seq}: look again", seq=now.seq
+            )
+        return answer(shown(await parts.people.resume(actor.id, execution, int(seq))), 202)
+
+    @get("/v1/executions/{execution:str}/log", operation_id="log")
+    async def log(request: Request[Any, Any, Any], execution: str) -> Response[bytes]:
+        """The device's own log, byte for byte: of the last attempt, or of `attempt`."""
+        await allowed(request, parts, "log", _READERS)
+        now = await held(execution)
+        wanted = request.query_params.get("attempt", str(len(now.attempts)))
+        if not (wanted.isascii() and wanted.isdigit()):
+            raise Problem(400, "invalid", "attempt is a number")
+        row = await kitchen.store.read(
+            lambda connection: connection.execute(
+                "SELECT document FROM device_log WHERE kitchen = ? AND execution = ? AND attempt = ?",
+                (kitchen.name, execution, int(wanted)),
+            ).fetchone()
+        )
+        if row is None or row[0] is None:
+            raise Problem(404, "not_found", "no log of that attempt is here (yet)")
+        return answer(row[0].encode())
+
+    return Router("/", route_handlers=[start, executions, execution, stop, resume, log])
+
+
+async def _body_of_a_stop(request: Request[Any, Any, Any]) -> bytes:
+    """The body, if it comes; a stop never waits for one and never fails for one."""
+    length = request.headers.get("content-length", "0")
+    if not length.isdigit() or not 0 < int(length) <= 4096:
+        return b""
+    return await request.body()
+
+
+def _who_stops(body: bytes) -> tuple[str, str | None]:
+    try:
+        plain = parse(body) if body else {}
+    except DocumentError:
+        plain = {}
+    if not isinstance(plain, dict):
+        return "anyone", None
+    by, reason = plain.get("requestedBy"), plain.get("reason")
+    return (
+        by[:200] if isinstance(by, str) and by else "anyone",
+        reason[:300] if isinstance(reason, str) else None,
+    )

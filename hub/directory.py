@@ -1,0 +1,134 @@
+"""Who and what is enrolled, in memory: people, tokens, keys, devices, recipes; read anew after a change."""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from events.documents import read
+from hub.entries import Role
+from mandates.authority import Enrolment
+from mandates.documents import KeyRecord
+from mandates.keys import KeyRing
+from mandates.tokens import Actor, token_hash
+from safety.choice import Appliance
+from safety.documents import Capabilities, Recipe, SafetyLimits
+
+_KEYS: Final = msgspec.json.Decoder(list[KeyRecord])
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEntry:
+    """A registered device, with what was pinned when it was registered."""
+
+    name: str
+    url: str
+    salt: str
+    broker_hash: str
+    keys: tuple[KeyRecord, ...]
+    capabilities: Capabilities | None
+    safety_limits: SafetyLimits | None
+    capabilities_text: str
+    safety_limits_text: str
+    life: str
+
+    @classmethod
+    def stranger(cls, name: str, url: str) -> "DeviceEntry":
+        """A device of which only the address is known yet."""
+        return cls(name, url, "", "", (), None, None, "", "", "unknown")
+
+    @property
+    def deduplicates_starts(self) -> bool:
+        """Whether the device knows a start's key again for a day and across a reboot (DESIGN §4)."""
+        return self.capabilities is not None and (self.capabilities.x_start_dedup_h or 0) >= 24
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeEntry:
+    """A recipe revision, read."""
+
+    hash: str
+    recipe: Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """One state of everything enrolled."""
+
+    actors: Mapping[str, Actor] = field(default_factory=dict)
+    """By the hash of the token."""
+    people: Mapping[str, Role] = field(default_factory=dict)
+    enrolled: Mapping[str, Enrolment] = field(default_factory=dict)
+    keys: KeyRing = field(default_factory=KeyRing)
+    devices: Mapping[str, DeviceEntry] = field(default_factory=dict)
+    recipes: Mapping[str, RecipeEntry] = field(default_factory=dict)
+
+    def actor(self, secret: str) -> Actor | None:
+        """Whom a bearer token speaks for."""
+        # Looked up by its hash: how long that takes tells nothing about a token.
+        return self.actors.get(token_hash(secret))
+
+    def appliances(self) -> list[Appliance]:
+        """The devices as candidates for a dish, all of them free."""
+        return [
+            Appliance(
+                name=device.name,
+                capabilities=device.capabilities,
+                busy=False,
+                limits=device.safety_limits,
+            )
+            for device in self.devices.values()
+            if device.capabilities is not None
+        ]
+
+
+def read_directory(connection: sqlite3.Connection, kitchen: str) -> Directory:
+    """Everything enrolled in `kitchen`."""
+    people: dict[str, Role] = {}
+    enrolled: dict[str, Enrolment] = {}
+    records: dict[str, KeyRecord] = {}
+    for person, role, keys in connection.execute(
+        "SELECT id, role, keys FROM person WHERE kitchen = ? ORDER BY id", (kitchen,)
+    ):
+        own = _KEYS.decode(keys)
+        people[person] = role
+        enrolled[person] = Enrolment(role, frozenset(record.kid for record in own))
+        records.update((record.kid, record) for record in own)
+    devices: dict[str, DeviceEntry] = {}
+    for name, url, salt, broker_hash, keys, capabilities, limits, life in connection.execute(
+        "SELECT name, url, salt, broker_hash, keys, capabilities, safety_limits, life FROM device "
+        "WHERE kitchen = ? ORDER BY name",
+        (kitchen,),
+    ):
+        own = _KEYS.decode(keys)
+        devices[name] = DeviceEntry(
+            name=name,
+            url=url,
+            salt=salt,
+            broker_hash=broker_hash,
+            keys=tuple(own),
+            capabilities=read(Capabilities, capabilities.encode()),
+            safety_limits=read(SafetyLimits, limits.encode()),
+            capabilities_text=capabilities,
+            safety_limits_text=limits,
+            life=life,
+        )
+        enrolled[name] = Enrolment("device", frozenset(record.kid for record in own))
+        # A device cannot take a kid that a person has: the person's record stands.
+        for record in own:
+            records.setdefault(record.kid, record)
+    actors = {
+        hashed: Actor(actor, role, mandate)
+        for hashed, actor, role, mandate in connection.execute(
+            "SELECT hash, actor, role, mandate FROM token WHERE kitchen = ?", (kitchen,)
+        )
+    }
+    recipes = {
+        hashed: RecipeEntry(hashed, read(Recipe, document.encode()))
+        for hashed, document in connection.execute(
+            "SELECT hash, document FROM recipe WHERE kitchen = ? ORDER BY hash", (kitchen,)
+        )
+    }
+    return Directory(actors, people, enrolled, KeyRing(records.values()), devices, recipes)

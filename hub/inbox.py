@@ -1,0 +1,233 @@
+"""The inbox: from what the broker delivers to what is committed and acknowledged (DESIGN §4; rulings E1-E5).
+
+One pass over a batch: who published it, can it be read, may this device say it; then one grouped transaction
+for all of it, then the acknowledgement on the very connection it came on. A commit that fails ends the
+connection, which is the only way to have it all delivered again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from adapters.events import ExecutionData
+from events import topics
+from events.admission import Publisher, admit
+from events.canonical import same_content
+from events.catalogue import Heartbeat
+from events.documents import DocumentError
+from events.envelope import Event, is_binary, read_binary_event, read_event
+from events.transport import Delivery
+from hub.entries import EventTaken
+from hub.kitchen import Kitchen
+from hub.recorder import Recording
+from hub.store.rings import QUARANTINE
+
+_HEARTBEAT: Final = "cookwala.device.heartbeat"
+_WINDOW_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Turned:
+    """A message that goes to quarantine."""
+
+    reason: str
+    device: str
+    detail: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """An event that may be said by who said it."""
+
+    device: str
+    event: Event
+
+
+@dataclass(slots=True)
+class _Usage:
+    since: float
+    events: int = 0
+    bytes: int = 0
+
+
+class Attention(Protocol):
+    """Who is told what came in, after it is committed."""
+
+    def news(self, devices: frozenset[str]) -> None:
+        """Events of these devices were committed."""
+        ...
+
+    def rebooted(self, device: str) -> None:
+        """A device speaks under another boot than before."""
+        ...
+
+    def returned(self, device: str) -> None:
+        """A device is heard for the first time after silence."""
+        ...
+
+
+class Inbox:
+    """Takes batches of deliveries; holds what one connection needs to know."""
+
+    def __init__(self, kitchen: Kitchen, attention: Attention) -> None:
+        self._kitchen = kitchen
+        self._attention = attention
+        self._usage: dict[str, _Usage] = {}
+        self._boots: dict[str, str] = {}
+        self.duplicates = 0
+        self.heartbeats = 0
+
+    async def take(self, deliveries: Sequence[Delivery], *, live: bool) -> None:
+        """Commit a batch; on return all of it may be acknowledged.
+
+        Args:
+            live: past the marker: before it, nothing proves life.
+
+        Raises:
+            StoreFailed: nothing of the batch may be acknowledged.
+        """
+        taken: list[_Taken] = []
+        turned: list[_Turned] = []
+        for delivery in deliveries:
+            outcome = self._judge(delivery, live=live)
+            if isinstance(outcome, _Taken):
+                taken.append(outcome)
+            elif outcome is not None:
+                turned.append(outcome)
+        if taken or turned:
+            self.duplicates += await self._kitchen.recorder.commit(
+                lambda recording: self._commit(recording, taken, turned)
+            )
+        if taken:
+            self._attention.news(frozenset(item.device for item in taken))
+
+    def _judge(self, delivery: Delivery, *, live: bool) -> _Taken | _Turned | None:
+        """What becomes of one delivery; `None` where nothing is to be stored."""
+        topic = topics.parse_from(delivery.topic)
+        if topic is None:
+            return _Turned("wrong_topic", "", f"not a device's topic: {delivery.topic}", delivery.payload)
+        device = topic.device
+        known = self._kitchen.directory.devices.get(device)
+        if known is None:
+            return _Turned("unknown_device", device, "no device of that name is registered", delivery.payload)
+        excess = self._over_quota(device, len(delivery.payload))
+        if excess is not None:
+            return _Turned("quota", device, excess, delivery.payload)
+        registry = self._kitchen.registry
+        try:
+            if is_binary(delivery.attributes):
+                event = read_binary_event(delivery.attributes, delivery.payload, registry)
+            else:
+                event = read_event(delivery.payload, registry)
+        except DocumentError as error:
+            return _Turned(error.reason, device, f"{error.path}: {error.detail}", delivery.payload)
+        publisher = Publisher(device, f"cookwala://{self._kitchen.name}/{device}")
+        refused = admit(event, publisher, self._kitchen.name, registry, topic=topic)
+        if refused is not None:
+            return _Turned(refused.reason, device, refused.detail, event.raw)
+        if event.event_type.event_class == "telemetry":
+            if event.envelope.type == _HEARTBEAT:
+                return self._heartbeat(device, event, delivery, live=live)
+            return None
+        if live and not delivery.retained and isinstance(event.data, ExecutionData):
+            self._boot(device, event.data.x_boot)
+        return _Taken(device, event)
+
+    def _heartbeat(self, device: str, event: Event, delivery: Delivery, *, live: bool) -> _Turned | None:
+        if delivery.retained:
+            return _Turned("retained_heartbeat", device, "a kept heartbeat proves no life", event.raw)
+        self.heartbeats += 1
+        if not live:
+            return None
+        beat = event.data
+        assert isinstance(beat, Heartbeat)
+        self._boot(device, beat.x_boot)
+        if self._kitchen.liveness.heard(device, self._kitchen.clock.monotonic(), beat.interval_s):
+            self._attention.returned(device)
+        return None
+
+    def _boot(self, device: str, boot: str | None) -> None:
+        if boot is None:
+            return
+        before = self._boots.get(device)
+        self._boots[device] = boot
+        if before is not None and before != boot:
+            self._attention.rebooted(device)
+
+    def _over_quota(self, device: str, size: int) -> str | None:
+        quotas = self._kitchen.settings.quotas
+        if size > quotas.payload_bytes:
+            return f"{size} bytes in one message, at most {quotas.payload_bytes}"
+        now = self._kitchen.clock.monotonic()
+        usage = self._usage.get(device)
+        if usage is None or now - usage.since >= _WINDOW_S:
+            usage = self._usage[device] = _Usage(now)
+        usage.events += 1
+        usage.bytes += size
+        if usage.events > quotas.events_per_device_per_minute:
+            return f"more than {quotas.events_per_device_per_minute} events in a minute"
+        if usage.bytes > quotas.payload_bytes * 64:
+            return f"more than {quotas.payload_bytes * 64} bytes in a minute"
+        return None
+
+    def _commit(self, recording: Recording, taken: Sequence[_Taken], turned: Sequence[_Turned]) -> int:
+        """One transaction for the batch; how many of its events were there already."""
+        for away in turned:
+            recording.turn_away(QUARANTINE, away.reason, away.device, away.detail, away.body)
+        duplicates = 0
+        for item in taken:
+            refusal = self._take_one(recording, item)
+            if refusal is None:
+                continue
+            if refusal.reason == "duplicate":
+                duplicates += 1
+            else:
+                recording.turn_away(QUARANTINE, refusal.reason, item.device, refusal.detail, item.event.raw)
+        return duplicates
+
+    def _take_one(self, recording: Recording, item: _Taken) -> _Turned | None:
+        fold, event, device = recording.fold, item.event, item.device
+        seen = fold.one(
+            "SELECT seq FROM seen WHERE kitchen = ?1 AND device = ?2 AND id = ?3", device, event.envelope.id
+        )
+        if seen is not None:
+            if self._same_as_logged(recording, seen[0], event):
+                return _Turned("duplicate", device, "", b"")
+            return _Turned("id_conflict", device, f"{event.envelope.id} came before with other content", b"")
+        subject = event.envelope.subject
+        if isinstance(event.data, ExecutionData) and subject is not None:
+            excess = self._too_many_subjects(recording, device, subject)
+            if excess is not None:
+                return _Turned("quota", device, excess, b"")
+        recording.record(EventTaken(device=device, event=msgspec.Raw(event.raw)), event)
+        return None
+
+    def _same_as_logged(self, recording: Recording, seq: int, event: Event) -> bool:
+        body = recording.logged(seq)
+        if body is None:
+            return True  # its payload was erased: nothing is left to differ from
+        first = msgspec.json.decode(body, type=EventTaken)
+        return same_content(bytes(first.event), event.raw)
+
+    def _too_many_subjects(self, recording: Recording, device: str, subject: str) -> str | None:
+        fold = recording.fold
+        known = fold.one(
+            "SELECT 1 FROM subject WHERE kitchen = ?1 AND device = ?2 AND subject = ?3 UNION ALL "
+            "SELECT 1 FROM parked WHERE kitchen = ?1 AND device = ?2 AND subject = ?3 LIMIT 1",
+            device,
+            subject,
+        )
+        if known is not None:
+            return None
+        most = self._kitchen.settings.quotas.open_subjects_per_device
+        row = fold.one(
+            "SELECT (SELECT count(*) FROM subject WHERE kitchen = ?1 AND device = ?2 AND open = 1) + "
+            "(SELECT count(DISTINCT subject) FROM parked WHERE kitchen = ?1 AND device = ?2)",
+            device,
+        )
+        if row is not None and row[0] >= most:
+            return f"more than {most} executions open at once"
+        return None

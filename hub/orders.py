@@ -1,0 +1,299 @@
+"""Taking an order: from a request's bytes to an execution accepted or refused (DESIGN §4; T1, T5, X5).
+
+Everything that can be judged is judged before the transaction; what must hold at the moment of acceptance
+(idempotency, the request's id) is judged once more inside it. Only the commit makes an order.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from adapters.documents import CORE_VERSION, ExecuteRequest, Id, Refusal, RefusalReason
+from events.canonical import digest
+from events.documents import DocumentError, OpenDocument, from_plain, parse
+from hub.directory import RecipeEntry
+from hub.entries import ExecutionAsked, PersonPresent
+from hub.executions.view import HubStatus
+from hub.kitchen import Kitchen
+from hub.recorder import Recording
+from hub.store.rings import REFUSALS
+from mandates.authority import check_mandate
+from mandates.tokens import Actor
+from safety.choice import Candidate, choose
+
+_STATUS: Final = msgspec.json.Decoder(HubStatus)
+_FIRST_ANSWER: Final = (
+    "SELECT body_hash, answer FROM idempotency WHERE kitchen = ?1 AND principal = ?2 AND key = ?3"
+)
+_BUSY: Final = (
+    "SELECT DISTINCT attempt.device FROM attempt JOIN execution ON execution.kitchen = attempt.kitchen "
+    "AND execution.id = attempt.execution WHERE attempt.kitchen = ?1 AND attempt.phase <> 'closed' "
+    "AND execution.open = 1"
+)
+
+
+class OrderError(Exception):
+    """The request itself is not one that an execution can come of.
+
+    Attributes:
+        status: the HTTP status that says so.
+        title: what is wrong, in a word.
+        detail: what was found and what to do.
+    """
+
+    def __init__(self, status: int, title: str, detail: str) -> None:
+        super().__init__(f"{title}: {detail}")
+        self.status = status
+        self.title = title
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The answer to an order.
+
+    Attributes:
+        status: the first answer, also when the request was repeated.
+        device: which device is to be rung, when this call accepted it.
+    """
+
+    status: HubStatus
+    device: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request, read."""
+
+    id: str
+    requested_by: str
+    key: str
+    recipe: str
+    recipe_hash: str
+    request: ExecuteRequest | None
+    """`None` for another version of Core, of which nothing more is understood."""
+    mandate: Any
+
+
+class OrderDesk:
+    """Takes orders."""
+
+    def __init__(self, kitchen: Kitchen) -> None:
+        self._kitchen = kitchen
+
+    async def ask(self, actor: Actor, body: bytes, header_key: str | None) -> Order:
+        """Take the order that `body` makes for the caller `actor`.
+
+        Raises:
+            OrderError: no execution can come of it.
+            StoreFailed: it is not on disk; asking again with the same key is safe.
+        """
+        asked = _read(body, header_key)
+        body_hash = digest(body)
+        first = await self._kitchen.store.read(
+            lambda connection: connection.execute(
+                _FIRST_ANSWER, (self._kitchen.name, actor.id, asked.key)
+            ).fetchone()
+        )
+        if first is not None:
+            return _replay(first, body_hash)
+        await self._is_who_it_says(actor, asked)
+        present = actor.role != "agent" and asked.request is not None and asked.request.x_human_present
+        if present:
+            self._kitchen.presence.said(actor.id)
+        judged = await self._judge(actor, asked)
+
+        def work(recording: Recording) -> Order:
+            fold = recording.fold
+            first = fold.one(_FIRST_ANSWER, actor.id, asked.key)
+            if first is not None:
+                return _replay(first, body_hash)
+            if present:
+                recording.record(PersonPresent(id=actor.id))
+            outcome: Refusal | str
+            if isinstance(judged, Refusal):
+                outcome = judged
+            elif fold.one("SELECT 1 FROM request WHERE kitchen = ?1 AND id = ?2", asked.id) is not None:
+                outcome = _refusal(
+                    "not_authorized",
+                    f"the request id {asked.id} was used before under another key or by another",
+                )
+            else:
+                busy = {row[0] for row in fold.all(_BUSY)}
+                outcome = min(
+                    judged, key=lambda one: (one.name in busy, one.human_steps, one.time_steps, one.name)
+                ).name
+            recording.record(self._entry(actor, asked, body, outcome))
+            if isinstance(outcome, Refusal):
+                recording.turn_away(REFUSALS, outcome.reason, actor.id, outcome.detail or "")
+            answer = fold.one(_FIRST_ANSWER, actor.id, asked.key)
+            assert answer is not None
+            return Order(_STATUS.decode(answer[1]), outcome if isinstance(outcome, str) else None)
+
+        return await self._kitchen.recorder.commit(work)
+
+    async def _is_who_it_says(self, actor: Actor, asked: _Asked) -> None:
+        problem = None
+        if actor.role not in ("owner", "person", "agent"):
+            problem = f"a {actor.role} orders nothing"
+        elif asked.requested_by != actor.id:
+            problem = f"the token is {actor.id}'s, the request {asked.requested_by}'s"
+        if problem is not None:
+            await self.turn_away(actor, "not_authorized", problem)
+            raise OrderError(403, "not_authorized", problem)
+
+    async def turn_away(self, actor: Actor, reason: str, detail: str) -> None:
+        """Record that `actor` was refused something that made no execution."""
+        await self._kitchen.recorder.commit(
+            lambda recording: recording.turn_away(REFUSALS, reason, actor.id, detail)
+        )
+
+    async def _judge(self, actor: Actor, asked: _Asked) -> Refusal | tuple[Candidate, ...]:
+        """Why the hub refuses, or else the devices that could be asked."""
+        request = asked.request
+        if request is None:
+            return _refusal("unsupported_version", f"this hub speaks Core {CORE_VERSION[:3]}.x")
+        recipe = self._recipe(asked)
+        if isinstance(recipe, Refusal):
+            return recipe
+        directory = self._kitchen.directory
+        if actor.role == "agent":
+            verdict = check_mandate(
+                asked.mandate,
+                requested_by=asked.requested_by,
+                token_actor=actor.id,
+                now=self._kitchen.clock.wall(),
+                keys=directory.keys,
+                enrolled=directory.enrolled,
+                token_mandate=actor.mandate_hash,
+            )
+            if not verdict.ok and verdict.refusal is None:
+                await self.turn_away(actor, "not_authorized", f"{verdict.reason}: {verdict.detail}")
+                raise OrderError(403, "not_authorized", verdict.detail)
+            if verdict.refusal is not None:
+                return _refusal(verdict.refusal, f"{verdict.reason}: {verdict.detail}")
+        if request.allergen_blocks:
+            blocked = ", ".join(request.allergen_blocks)
+            return _refusal("allergen_block", f"this hub cannot yet rule out {blocked}")
+        choice = choose(
+            recipe.recipe,
+            directory.appliances(),
+            self._kitchen.vocabulary,
+            now=self._kitchen.clock.wall(),
+        )
+        if choice.refusal is not None:
+            why = choice.refusal
+            return Refusal(reason=why.reason, node=why.node, detail=why.detail[:500])
+        return choice.candidates
+
+    def _recipe(self, asked: _Asked) -> RecipeEntry | Refusal:
+        known = self._kitchen.directory.recipes.get(asked.recipe_hash)
+        if known is None:
+            return _refusal(
+                "recipe_hash_mismatch", "this hub holds no recipe of that hash; add it: aboyeur recipes add"
+            )
+        named = asked.recipe.rsplit("#", 1)[-1].rsplit(":", 1)[-1]
+        if named != known.recipe.id:
+            return _refusal(
+                "recipe_hash_mismatch", f"that hash is of {known.recipe.id}, the request names {named}"
+            )
+        return known
+
+    def _entry(self, actor: Actor, asked: _Asked, body: bytes, outcome: Refusal | str) -> ExecutionAsked:
+        """The entry of an order that was refused, or goes to the device `outcome`."""
+        execution = self._kitchen.ids.new("exe")
+        forward = None
+        request = asked.request
+        if isinstance(outcome, str) and request is not None:
+            forward = ExecuteRequest(
+                core=CORE_VERSION,
+                kind="ExecuteRequest",
+                id=f"{execution}.1",
+                recipe=request.recipe,
+                recipe_hash=request.recipe_hash,
+                requested_by=request.requested_by,
+                idempotency_key=self._kitchen.ids.new("start"),
+                servings=request.servings,
+                serve_by=request.serve_by,
+                mandate=request.mandate,
+                operating_mode=request.operating_mode,
+            )
+        return ExecutionAsked(
+            execution=execution,
+            request=body.decode(),
+            request_id=asked.id,
+            principal=actor.id,
+            requested_by=asked.requested_by,
+            recipe=asked.recipe,
+            recipe_hash=asked.recipe_hash,
+            key=asked.key,
+            body_hash=digest(body),
+            device=outcome if isinstance(outcome, str) else None,
+            forward=forward,
+            refusal=outcome if isinstance(outcome, Refusal) else None,
+        )
+
+
+def _refusal(reason: RefusalReason, detail: str) -> Refusal:
+    return Refusal(reason=reason, detail=detail[:500])
+
+
+def _replay(first: tuple[Any, ...], body_hash: str) -> Order:
+    if first[0] != body_hash:
+        raise OrderError(
+            422, "idempotency_key_reused", "this key came before with another body: use a new key"
+        )
+    return Order(_STATUS.decode(first[1]), None)
+
+
+def _read(body: bytes, header_key: str | None) -> _Asked:
+    """The request, strictly; of another version of Core only who asks and under which key.
+
+    Raises:
+        OrderError: 400.
+    """
+    try:
+        plain = parse(body)
+        asked = _asked(plain)
+    except DocumentError as error:
+        raise OrderError(400, error.reason, f"{error.path}: {error.detail}") from None
+    if header_key is not None and header_key != asked.key:
+        raise OrderError(
+            400, "idempotency_key_mismatch", "the Idempotency-Key header and the body's key differ"
+        )
+    return asked
+
+
+class _AnyVersion(OpenDocument, frozen=True):
+    id: Id
+    requested_by: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    idempotency_key: Annotated[str, msgspec.Meta(min_length=8, max_length=128)]
+    recipe: str = ""
+    recipe_hash: str = ""
+
+
+def _asked(plain: Any) -> _Asked:
+    if isinstance(plain, dict) and isinstance(plain.get("core"), str):
+        core = plain["core"]
+        if not core.startswith("0.2."):
+            other = from_plain(_AnyVersion, plain)
+            return _Asked(
+                other.id,
+                other.requested_by,
+                other.idempotency_key,
+                other.recipe,
+                other.recipe_hash,
+                None,
+                None,
+            )
+    request = from_plain(ExecuteRequest, plain)
+    return _Asked(
+        request.id,
+        request.requested_by,
+        request.idempotency_key,
+        request.recipe,
+        request.recipe_hash,
+        request,
+        plain.get("mandate"),
+    )

@@ -1,0 +1,198 @@
+"""What waits for a person, and what she says and does (rulings P1, P2, X7)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from adapters.protocol import DeviceError, DeviceUnreachable
+from events.documents import Document
+from events.times import parse_date_time
+from hub.brigade import Brigade
+from hub.entries import DeviceRead, PersonPresent, QuestionClosed, ResumeAsked
+from hub.executions.model import DeviceReport, Execution
+from hub.kitchen import Kitchen
+from hub.orders import OrderError
+
+_Outcome = Literal["answered", "too_late", "unreachable"]
+_OVER_S: Final = 120.0
+"""A question is shown for so long after its time; whether an answer counts is the device's judgement."""
+
+
+class Need(Document, frozen=True):
+    """One thing that waits for a person."""
+
+    kind: Literal["resume", "presence", "handoff"]
+    why: str
+    what: str
+    device: str | None = None
+    execution: str | None = None
+    seq: int | None = None
+    nonce: str | None = None
+    expires_at: str | None = None
+
+
+class NeedList(Document, frozen=True):
+    needs: list[Need]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    device: str
+    subject: str
+    nonce: str
+    expires_at: str
+    why: str
+
+    def over(self, now: datetime) -> bool:
+        return bool(self.expires_at) and (now - parse_date_time(self.expires_at)).total_seconds() > _OVER_S
+
+
+class PeopleDesk:
+    """Where people look and answer."""
+
+    def __init__(self, kitchen: Kitchen, brigade: Brigade) -> None:
+        self._kitchen = kitchen
+        self._brigade = brigade
+
+    async def needs(self) -> NeedList:
+        """Everything that waits for a person."""
+        found: list[Need] = []
+        by_subject: dict[tuple[str, str], str] = {}
+        for execution in self._kitchen.open_work.all():
+            attempt = execution.attempt
+            device = attempt.device if attempt else None
+            if attempt is not None and attempt.device_execution is not None:
+                by_subject[attempt.device, attempt.device_execution] = execution.id
+            if execution.waiting is not None:
+                found.append(
+                    Need(
+                        kind="handoff",
+                        why=execution.waiting.why,
+                        what=execution.waiting.what,
+                        device=device,
+                        execution=execution.id,
+                        seq=execution.seq,
+                    )
+                )
+            elif execution.state in ("needs_human", "paused"):
+                human = execution.human_needed
+                found.append(
+                    Need(
+                        kind="resume",
+                        why=(human.why if human else None) or f"{device} is {execution.state}",
+                        what=f"do it, then: aboyeur resume {execution.id}",
+                        device=device,
+                        execution=execution.id,
+                        seq=execution.seq,
+                        expires_at=human.by_when if human else None,
+                    )
+                )
+        now = self._kitchen.clock.wall()
+        for question in await self._questions():
+            if question.over(now):
+                continue
+            found.append(
+                Need(
+                    kind="presence",
+                    why=question.why,
+                    what="if you are there: aboyeur here",
+                    device=question.device,
+                    execution=by_subject.get((question.device, question.subject)),
+                    nonce=question.nonce,
+                    expires_at=question.expires_at or None,
+                )
+            )
+        return NeedList(
+            needs=sorted(found, key=lambda need: (need.kind, need.execution or "", need.device or ""))
+        )
+
+    async def here(self, person: str, nonce: str | None) -> list[str]:
+        """`person` says that she is there; answers the question `nonce`, or every open one.
+
+        Returns:
+            The nonces of the questions that their devices took the answer to.
+        """
+        self._kitchen.presence.said(person)
+        await self._kitchen.recorder.record(PersonPresent(id=person))
+        answered: list[str] = []
+        for question in await self._questions():
+            if nonce is None or question.nonce == nonce:
+                outcome = await self._answer(person, question)
+                if outcome == "answered":
+                    answered.append(question.nonce)
+        return answered
+
+    async def _answer(
+        self, person: str, question: _Question
+    ) -> Literal["answered", "too_late", "unreachable"]:
+        outcome: Literal["answered", "too_late", "unreachable"] = "answered"
+        adapter = self._brigade.adapter(question.device)
+        word = self._kitchen.presence.answer(person, question.nonce)
+        try:
+            if adapter is None or word is None:
+                outcome = "unreachable"
+            else:
+                await adapter.present(word)
+        except DeviceError:
+            outcome = "too_late"
+        except DeviceUnreachable:
+            outcome = "unreachable"
+        if outcome == "unreachable":
+            return outcome  # still open: the next word may get through
+        entry = QuestionClosed(device=question.device, nonce=question.nonce, outcome=outcome, by=person)
+        await self._kitchen.recorder.record(entry)
+        return outcome
+
+    async def _questions(self) -> list[_Question]:
+        """The questions that devices asked and nobody has answered."""
+        rows = await self._kitchen.store.read(
+            lambda connection: connection.execute(
+                "SELECT device, subject, nonce, expires_at, why FROM question WHERE kitchen = ? "
+                "ORDER BY device, subject",
+                (self._kitchen.name,),
+            ).fetchall()
+        )
+        return [_Question(*row) for row in rows]
+
+    async def resume(self, person: str, execution: str, seq: int) -> Execution:
+        """Go on after `person` did what was needed; `seq` is the hub's, as she saw it.
+
+        Raises:
+            OrderError: 404, 409, 412, or 503 where the device does not answer.
+        """
+        entry = self._kitchen.open_work.get(execution)
+        if entry is None:
+            raise OrderError(404, "not_found", "no such execution is open")
+        now = entry.execution
+        if now.seq != seq:
+            raise OrderError(412, "precondition_failed", f"the execution is at seq {now.seq}: look again")
+        attempt = now.attempt
+        if now.state not in ("needs_human", "paused") or attempt is None or attempt.device_execution is None:
+            raise OrderError(409, "conflict", f"the execution is {now.state}: there is nothing to resume")
+        adapter = self._brigade.adapter(attempt.device)
+        if adapter is None:
+            raise OrderError(409, "conflict", f"{attempt.device} is no device of this kitchen any more")
+        await self._kitchen.recorder.record(ResumeAsked(execution=execution, by=person))
+        try:
+            status = await adapter.resume(
+                attempt.device_execution, attempt.seq, f"resume-{execution}-{seq}", person
+            )
+        except DeviceError as error:
+            station = self._brigade.station(attempt.device)
+            if station is not None:
+                station.read(attempt.device_execution)
+            raise OrderError(409, "conflict", f"{attempt.device} answered: {error}") from None
+        except DeviceUnreachable as error:
+            raise OrderError(
+                503, "unreachable", f"{attempt.device} did not answer ({error}); look at the appliance"
+            ) from None
+        read = DeviceRead(
+            device=attempt.device,
+            ref=attempt.request,
+            why="resume",
+            device_execution=status.id,
+            report=DeviceReport.of(status),
+        )
+        await self._kitchen.recorder.record(read)
+        after = self._kitchen.open_work.get(execution)
+        return after.execution if after else now

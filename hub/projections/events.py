@@ -1,0 +1,298 @@
+"""The effects of devices' events and reads: order, conditions, questions (DESIGN §4; ruling E1)."""
+
+from typing import Final
+
+import msgspec
+
+from adapters.documents import State
+from adapters.events import ExecutionData
+from events.envelope import Event, read_event
+from events.sequence import Position, place
+from events.times import format_date_time, parse_date_time
+from hub.entries import ConditionEnded, DeviceRead, EventTaken, QuestionClosed
+from hub.executions.model import DeviceReport
+from hub.executions.states import FINAL
+from hub.projections import executions
+from hub.projections.fold import Fold, to_text
+from hub.projections.outbox import publish
+
+CLEARED: Final = "cookwala.safety.cleared"
+_QUESTION: Final = "cookwala.notify.request"
+_MOST_PARKED: Final = 256
+"""Per subject; what comes beyond is in the log and healed by reading the device."""
+
+_STATE_OF_TYPE: Final[dict[str, State]] = {
+    "cookwala.execution.accepted": "accepted",
+    "cookwala.execution.refused": "refused",
+    "cookwala.execution.completed": "completed",
+}
+_REPORT = msgspec.json.Decoder(DeviceReport)
+
+
+def taken(fold: Fold, entry: EventTaken, event: Event | None = None) -> None:
+    """An event was accepted; `event` is the entry's own, where it has been read already."""
+    if event is None:
+        event = read_event(bytes(entry.event), fold.registry)
+    envelope = event.envelope
+    fold.run(
+        "INSERT INTO seen (kitchen, device, id, seq) VALUES (?1, ?2, ?3, ?4)",
+        entry.device,
+        envelope.id,
+        fold.seq,
+    )
+    of_execution = isinstance(event.data, ExecutionData)
+    if of_execution and envelope.cookwalaseq is not None and envelope.subject is not None:
+        _in_order(fold, entry.device, event, envelope.subject, envelope.cookwalaseq)
+        return
+    if of_execution:
+        _unnumbered(fold, entry.device, event)
+    elif envelope.type == CLEARED:
+        _cleared(fold, entry.device, event)
+    elif envelope.type.startswith("cookwala.safety.") or envelope.type == "cookwala.device.fault":
+        _condition(fold, entry.device, event)
+    elif envelope.type == _QUESTION:
+        _question(fold, entry.device, event)
+        publish(fold, envelope.type, envelope.subject, event.raw.decode())
+    else:
+        publish(fold, envelope.type, envelope.subject or entry.device, event.raw.decode())
+
+
+def device_read(fold: Fold, entry: DeviceRead) -> None:
+    """A device's own word on one execution: believed before any event (DESIGN §4)."""
+    said, subject = entry.report, entry.device_execution
+    if said is None or subject is None:
+        executions.forgotten(fold, entry.device, entry.ref)
+        return
+    row = fold.one(
+        "SELECT boot, seq FROM subject WHERE kitchen = ?1 AND device = ?2 AND subject = ?3",
+        entry.device,
+        subject,
+    )
+    if row is not None and row[0] == said.boot and said.seq < row[1]:
+        return
+    request = entry.ref if entry.ref != subject else None
+    overtaken = fold.all(
+        "SELECT event FROM parked WHERE kitchen = ?1 AND device = ?2 AND subject = ?3 AND boot = ?4 "
+        "AND seq <= ?5 ORDER BY seq",
+        entry.device,
+        subject,
+        said.boot,
+        said.seq,
+    )
+    fold.run(
+        "DELETE FROM parked WHERE kitchen = ?1 AND device = ?2 AND subject = ?3 "
+        "AND (boot <> ?4 OR seq <= ?5)",
+        entry.device,
+        subject,
+        said.boot,
+        said.seq,
+    )
+    for (body,) in overtaken:
+        publish(fold, "cookwala.execution.state_changed", subject, body)
+    _set_position(fold, entry.device, subject, request, said)
+    executions.reported(fold, entry.device, subject, request, said=said, at=fold.at)
+    _release(fold, entry.device, subject, said)
+
+
+def condition_ended(fold: Fold, entry: ConditionEnded) -> None:
+    fold.run(
+        "UPDATE condition SET active = 0 WHERE kitchen = ?1 AND device = ?2 AND type = ?3",
+        entry.device,
+        entry.type,
+    )
+    publish(fold, entry.type, f"{entry.device}/{entry.type}", "", retain=True)
+
+
+def question_closed(fold: Fold, entry: QuestionClosed) -> None:
+    fold.run(
+        "DELETE FROM question WHERE kitchen = ?1 AND device = ?2 AND nonce = ?3", entry.device, entry.nonce
+    )
+
+
+def _in_order(fold: Fold, device: str, event: Event, subject: str, seq: int) -> None:
+    row = fold.one(
+        "SELECT boot, seq, report FROM subject WHERE kitchen = ?1 AND device = ?2 AND subject = ?3",
+        device,
+        subject,
+    )
+    data = event.data if isinstance(event.data, ExecutionData) else None
+    boot = data.x_boot if data is not None and data.x_boot is not None else (row[0] if row else "")
+    position = Position(row[0], row[1]) if row else None
+    where = place(position, boot, seq)
+    if where == "late":
+        return
+    if where == "apply":
+        before = _REPORT.decode(row[2]) if row else None
+        said = _report_of(event, boot, seq, before)
+        _apply(fold, device, subject, event, said)
+        _release(fold, device, subject, said)
+        return
+    parked = fold.one(
+        "SELECT count(*) FROM parked WHERE kitchen = ?1 AND device = ?2 AND subject = ?3", device, subject
+    )
+    if parked is not None and parked[0] < _MOST_PARKED:
+        fold.run(
+            "INSERT INTO parked (kitchen, device, subject, boot, seq, event) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
+            "ON CONFLICT DO NOTHING",
+            device,
+            subject,
+            boot,
+            seq,
+            event.raw.decode(),
+        )
+
+
+def _release(fold: Fold, device: str, subject: str, said: DeviceReport) -> None:
+    """Apply what was parked and now follows without a hole."""
+    while True:
+        row = fold.one(
+            "SELECT event FROM parked WHERE kitchen = ?1 AND device = ?2 AND subject = ?3 AND boot = ?4 "
+            "AND seq = ?5",
+            device,
+            subject,
+            said.boot,
+            said.seq + 1,
+        )
+        if row is None:
+            return
+        fold.run(
+            "DELETE FROM parked "
+            "WHERE kitchen = ?1 AND device = ?2 AND subject = ?3 AND boot = ?4 AND seq = ?5",
+            device,
+            subject,
+            said.boot,
+            said.seq + 1,
+        )
+        event = read_event(row[0].encode(), fold.registry)
+        said = _report_of(event, said.boot, said.seq + 1, said)
+        _apply(fold, device, subject, event, said)
+
+
+def _apply(fold: Fold, device: str, subject: str, event: Event, said: DeviceReport) -> None:
+    data = event.data
+    request = data.request if isinstance(data, ExecutionData) else None
+    _set_position(fold, device, subject, request, said)
+    publish(fold, event.envelope.type, subject, event.raw.decode())
+    executions.reported(fold, device, subject, request, said=said, at=_utc(event.envelope.time))
+
+
+def _unnumbered(fold: Fold, device: str, event: Event) -> None:
+    """An execution event without a number counts on arrival (ruling E1), after what is known already."""
+    subject = event.envelope.subject or event.envelope.source
+    row = fold.one(
+        "SELECT boot, seq, report FROM subject WHERE kitchen = ?1 AND device = ?2 AND subject = ?3",
+        device,
+        subject,
+    )
+    before = _REPORT.decode(row[2]) if row else None
+    said = _report_of(event, row[0] if row else "", row[1] if row else -1, before)
+    _apply(fold, device, subject, event, said)
+
+
+def _set_position(fold: Fold, device: str, subject: str, request: str | None, said: DeviceReport) -> None:
+    fold.run(
+        "INSERT INTO subject (kitchen, device, subject, boot, seq, request, open, report) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET boot = excluded.boot, "
+        "seq = excluded.seq, request = coalesce(excluded.request, subject.request), open = excluded.open, "
+        "report = excluded.report",
+        device,
+        subject,
+        said.boot,
+        said.seq,
+        request,
+        int(said.state not in FINAL),
+        to_text(said),
+    )
+
+
+def _report_of(event: Event, boot: str, seq: int, before: DeviceReport | None) -> DeviceReport:
+    data = event.data
+    assert isinstance(data, ExecutionData)
+    state = data.state or _STATE_OF_TYPE.get(event.envelope.type) or (before.state if before else "accepted")
+    return DeviceReport(
+        state=state,
+        seq=seq,
+        boot=boot,
+        step=data.step,
+        refusal=data.refusal,
+        human_needed=data.human_needed,
+    )
+
+
+def _condition(fold: Fold, device: str, event: Event) -> None:
+    kind, time = event.envelope.type, _utc(event.envelope.time)
+    row = fold.one(
+        "SELECT time FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, kind
+    )
+    if row is not None and row[0] >= time:
+        return
+    cleared = fold.one(
+        "SELECT time FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, CLEARED
+    )
+    safety = kind.startswith("cookwala.safety.")
+    active = not (safety and cleared is not None and cleared[0] >= time)
+    _put_condition(fold, device, kind, time, active=active, data=bytes(event.envelope.data).decode())
+    if active:
+        publish(fold, kind, f"{device}/{kind}", event.raw.decode(), retain=safety)
+
+
+def _cleared(fold: Fold, device: str, event: Event) -> None:
+    time = _utc(event.envelope.time)
+    row = fold.one(
+        "SELECT time FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, CLEARED
+    )
+    if row is not None and row[0] >= time:
+        return
+    _put_condition(fold, device, CLEARED, time, active=False, data=bytes(event.envelope.data).decode())
+    ended = fold.all(
+        "SELECT type FROM condition WHERE kitchen = ?1 AND device = ?2 AND active = 1 AND time <= ?3 "
+        "AND type LIKE 'cookwala.safety.%' ORDER BY type",
+        device,
+        time,
+    )
+    for (kind,) in ended:
+        fold.run(
+            "UPDATE condition SET active = 0 WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, kind
+        )
+        publish(fold, kind, f"{device}/{kind}", "", retain=True)
+    publish(fold, CLEARED, device, event.raw.decode())
+
+
+def _put_condition(fold: Fold, device: str, kind: str, time: str, *, active: bool, data: str) -> None:
+    fold.run(
+        "INSERT INTO condition (kitchen, device, type, time, active, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
+        "ON CONFLICT DO UPDATE SET time = excluded.time, active = excluded.active, data = excluded.data",
+        device,
+        kind,
+        time,
+        int(active),
+        data,
+    )
+
+
+def _question(fold: Fold, device: str, event: Event) -> None:
+    data = event.data
+    nonce = getattr(data, "x_nonce", None)
+    if nonce is None:
+        return
+    subject = event.envelope.subject or device
+    expires = _utc(data.expires_at) if data.expires_at else _utc(event.envelope.time)
+    row = fold.one(
+        "SELECT expires_at FROM question WHERE kitchen = ?1 AND device = ?2 AND subject = ?3", device, subject
+    )
+    if row is not None and row[0] >= expires:
+        return
+    fold.run(
+        "INSERT INTO question (kitchen, device, subject, nonce, expires_at, why) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET nonce = excluded.nonce, "
+        "expires_at = excluded.expires_at, why = excluded.why",
+        device,
+        subject,
+        nonce,
+        expires,
+        data.message.get("en") or next(iter(data.message.values()), "is anybody there?"),
+    )
+
+
+def _utc(time: str) -> str:
+    return format_date_time(parse_date_time(time))

@@ -1,0 +1,122 @@
+"""The one way anything changes: an entry is appended to the log and folded into the projections at once."""
+
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar
+
+import anyio
+
+from events.envelope import Event
+from hub import entries
+from hub.entries import Payload
+from hub.executions.model import Execution
+from hub.projections.fold import Fold
+from hub.projections.projector import Projector
+from hub.store.database import StoreFailed
+from hub.store.rings import Ring
+from hub.store.writer import Transaction, Writer
+
+STARTING_S: Final = 5.0
+"""So long a caller waits for a hub that is starting."""
+
+T = TypeVar("T")
+
+
+class Recording:
+    """One transaction as a piece of the hub sees it: entries to record, rows to read, rings to add to.
+
+    Attributes:
+        fold: for reading projections inside the transaction.
+        touched: the executions that its entries changed, as they are now, with the place of the last entry.
+    """
+
+    def __init__(self, transaction: Transaction, projector: Projector) -> None:
+        self._transaction = transaction
+        self._projector = projector
+        self.touched: dict[str, tuple[int, Execution]] = {}
+        self.fold: Final[Fold] = projector.fold(transaction.connection, 0, transaction.at, self.touched)
+
+    def record(self, payload: Payload, event: Event | None = None) -> None:
+        """Append an entry and fold it."""
+        seq = self._transaction.append(entries.kind_of(payload), entries.encode(payload))
+        self._projector.apply(
+            self._transaction.connection,
+            seq,
+            self._transaction.at,
+            payload,
+            event=event,
+            touched=self.touched,
+        )
+
+    def logged(self, seq: int) -> bytes | None:
+        """The payload of an entry; `None` where it was erased."""
+        return self._transaction.payload_of(seq)
+
+    def turn_away(self, ring: Ring, reason: str, source: str, detail: str = "", body: bytes = b"") -> None:
+        """Keep in a ring what was refused."""
+        ring.add(
+            self._transaction.connection,
+            kitchen=self._transaction.kitchen,
+            at=self._transaction.at,
+            reason=reason,
+            source=source,
+            detail=detail,
+            body=body,
+        )
+
+
+class Listener(Protocol):
+    """Told of executions after their change is on disk."""
+
+    def changed(self, seq: int, execution: Execution) -> None: ...
+
+
+class Recorder:
+    """Runs works through the writer and tells what they changed, whatever becomes of the caller."""
+
+    def __init__(self, projector: Projector) -> None:
+        self._projector = projector
+        self._listeners: list[Listener] = []
+        self._writer: Writer | None = None
+        self._attached = anyio.Event()
+
+    def attach(self, writer: Writer) -> None:
+        """The writer is there: what waited for it goes on."""
+        self._writer = writer
+        self._attached.set()
+
+    def listen(self, listener: Listener) -> None:
+        """Have `listener` told of every change from now on."""
+        self._listeners.append(listener)
+
+    async def commit(self, work: Callable[[Recording], T]) -> T:
+        """Have `work` committed as a whole; returns once it is on disk and the listeners know.
+
+        A caller that is cancelled waits for it all the same: the writer's waits are bounded.
+
+        Raises:
+            StoreFailed: it is not confirmed.
+            Exception: whatever `work` raised; nothing of it is stored.
+        """
+
+        def recorded(transaction: Transaction) -> tuple[T, dict[str, tuple[int, Execution]]]:
+            recording = Recording(transaction, self._projector)
+            return work(recording), recording.touched
+
+        with anyio.move_on_after(STARTING_S):
+            await self._attached.wait()
+        if self._writer is None:
+            raise StoreFailed("the hub is still starting")
+        with anyio.CancelScope(shield=True):
+            value, touched = await self._writer.submit(recorded)
+        for seq, execution in touched.values():
+            for listener in self._listeners:
+                listener.changed(seq, execution)
+        return value
+
+    async def record(self, payload: Payload) -> None:
+        """Have one entry committed.
+
+        Raises:
+            StoreFailed: it is not confirmed.
+        """
+        await self.commit(lambda recording: recording.record(payload))

@@ -1,0 +1,86 @@
+"""What a hub has before its store is open: a look at what is open, and a store that is still to come."""
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+
+from hub.directory import read_directory
+from hub.executions.model import Execution
+from hub.kitchen import Kitchen
+from hub.projections.executions import read_execution
+from hub.recorder import STARTING_S
+from hub.store.database import Store, StoreFailed, StoreUnusable, open_reader
+
+_LOG = logging.getLogger("aboyeur.starting")
+T = TypeVar("T")
+
+
+class OpeningStore:
+    """A store that callers may use before it is open; they wait a little for it."""
+
+    def __init__(self) -> None:
+        self._store: Store | None = None
+        self._opened = anyio.Event()
+
+    def opened(self, store: Store) -> None:
+        """The store is open."""
+        self._store = store
+        self._opened.set()
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """As `Store.run`, once it is open."""
+        return await (await self._ready()).run(work)
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """As `Store.read`, once it is open.
+
+        Raises:
+            StoreFailed: it is still starting, or cannot be read at the moment.
+        """
+        store = await self._ready()
+        try:
+            return await store.read(work)
+        except sqlite3.Error as error:
+            raise StoreFailed(f"the store cannot be read: {error}") from error
+
+    async def _ready(self) -> Store:
+        with anyio.move_on_after(STARTING_S):
+            await self._opened.wait()
+        if self._store is None:
+            raise StoreFailed("the hub is still starting")
+        return self._store
+
+
+def open_executions(connection: sqlite3.Connection, kitchen: str) -> list[Execution]:
+    """The executions of `kitchen` that are not final."""
+    return [
+        read_execution(body)
+        for (body,) in connection.execute(
+            "SELECT body FROM execution WHERE kitchen = ? AND open = 1", (kitchen,)
+        )
+    ]
+
+
+def preload(path: Path, kitchen: Kitchen) -> None:
+    """Look into the database as it lies there, so that stops find their devices at once.
+
+    What cannot be read yet (no database, an older schema, damage) is left to the opening of the store, which
+    reports it.
+    """
+    try:
+        connection = open_reader(path)
+    except StoreUnusable as error:
+        _LOG.info("nothing to look at before the start: %s", error)
+        return
+    try:
+        kitchen.directory = read_directory(connection, kitchen.name)
+        for execution in open_executions(connection, kitchen.name):
+            kitchen.open_work.changed(0, execution)
+    except (sqlite3.Error, ValueError) as error:
+        _LOG.warning("the store cannot be looked into before it is opened: %s", error)
+    finally:
+        connection.close()

@@ -1,0 +1,204 @@
+"""Stops (Core §6.2; ruling X4): to the device at once, ahead of everything, and again until it says so.
+
+A stop needs the path alone. It bars further starts in memory, goes to the device over a connection of its
+own, and is committed only then; neither the store nor a free queue is needed for it to leave the hub.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from adapters.protocol import DeviceAdapter, DeviceError, DeviceUnreachable, StopAnswer
+from hub.entries import DeviceRead, StopAsked, StopLanded, StopSent
+from hub.executions.model import DeviceReport, Execution
+from hub.executions.states import FINAL
+from hub.kitchen import Kitchen
+from hub.projections import executions
+from hub.recorder import Recording
+from hub.store.database import StoreFailed
+
+ANSWER_WITHIN_S: Final = 3.0
+"""The caller is answered after this long at the latest, with what is known then."""
+_AGAIN_FIRST_S: Final = 0.5
+_AGAIN_MOST_S: Final = 5.0
+_LOG = logging.getLogger("aboyeur.stops")
+
+
+class AdapterSource(Protocol):
+    """Where a stop finds the adapters."""
+
+    def adapter(self, device: str) -> DeviceAdapter | None:
+        """The adapter of a registered device."""
+        ...
+
+
+@dataclass(slots=True)
+class _Running:
+    """A stop on its way; later callers join it."""
+
+    by: str
+    reason: str | None
+    tried: anyio.Event
+    committed: anyio.Event
+    reached: bool = False
+    """Whether the device has it."""
+    recorded_asked: bool = False
+    recorded_sent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopOutcome:
+    """What is known when the caller is answered.
+
+    Attributes:
+        execution: the execution as of now; `None` when no such execution is known.
+        reached: whether the device has the stop, or none was needed.
+    """
+
+    execution: Execution | None
+    reached: bool
+
+
+class StopDesk:
+    """Takes stops and sees them land."""
+
+    def __init__(self, kitchen: Kitchen, stations: AdapterSource, tasks: TaskGroup) -> None:
+        self._kitchen = kitchen
+        self._stations = stations
+        self._tasks = tasks
+        self._running: dict[str, _Running] = {}
+
+    def barred(self, execution: str) -> bool:
+        """Whether no start of `execution` may leave any more."""
+        if execution in self._running:
+            return True
+        entry = self._kitchen.open_work.get(execution)
+        return entry is not None and entry.execution.stop is not None
+
+    def take_up(self) -> None:
+        """Go on with every stop that had not landed when the hub ended."""
+        for execution in self._kitchen.open_work.all():
+            stop = execution.stop
+            if stop is not None and execution.id not in self._running:
+                running = self._begin(execution.id, stop.by, None)
+                running.recorded_asked = True
+                running.recorded_sent = stop.phase != "asked"
+
+    async def stop(self, execution: str, by: str, reason: str | None) -> StopOutcome:
+        """Stop an execution; answers within `ANSWER_WITHIN_S`."""
+        entry = self._kitchen.open_work.get(execution)
+        running = self._running.get(execution)
+        if entry is None and running is None:
+            return StopOutcome(await self._ended(execution), reached=True)
+        if running is None:
+            running = self._begin(execution, by, reason)
+        with anyio.move_on_after(ANSWER_WITHIN_S):
+            await running.tried.wait()
+            await running.committed.wait()
+        now = self._kitchen.open_work.get(execution)
+        if now is not None:
+            return StopOutcome(now.execution, running.reached)
+        ended = await self._ended(execution)
+        return StopOutcome(ended or (entry.execution if entry else None), running.reached)
+
+    def _begin(self, execution: str, by: str, reason: str | None) -> _Running:
+        running = self._running[execution] = _Running(by, reason, anyio.Event(), anyio.Event())
+        self._tasks.start_soon(self._see_it_land, execution, running, name=f"stop {execution}")
+        return running
+
+    async def _ended(self, execution: str) -> Execution | None:
+        """The execution as the store has it, if the store answers soon."""
+        with anyio.move_on_after(ANSWER_WITHIN_S):
+            row = await self._kitchen.store.read(
+                lambda connection: connection.execute(
+                    "SELECT body FROM execution WHERE kitchen = ? AND id = ?",
+                    (self._kitchen.name, execution),
+                ).fetchone()
+            )
+            return executions.read_execution(row[0]) if row else None
+        return None
+
+    async def _see_it_land(self, execution: str, running: _Running) -> None:
+        wait_s = _AGAIN_FIRST_S
+        try:
+            while True:
+                answer = await self._try(execution, running)
+                running.tried.set()
+                await self._commit(execution, running, answer)
+                entry = self._kitchen.open_work.get(execution)
+                stop = entry.execution.stop if entry else None
+                if entry is None or (stop is not None and stop.phase == "landed"):
+                    return
+                await self._kitchen.clock.sleep(wait_s)
+                wait_s = min(wait_s * 2, _AGAIN_MOST_S)
+        finally:
+            running.tried.set()
+            running.committed.set()
+            del self._running[execution]
+
+    async def _try(self, execution: str, running: _Running) -> StopAnswer | None:
+        """Send it once; what the device said, `None` where nobody did."""
+        entry = self._kitchen.open_work.get(execution)
+        attempt = entry.attempt if entry else None
+        if entry is None or attempt is None or self._kitchen.open_work.never_left(execution):
+            running.reached = True
+            return None
+        adapter = self._stations.adapter(attempt.device)
+        if adapter is None:
+            return None
+        answer: StopAnswer | None = None
+        # By both names: the device may know the request before the hub knows the device's execution.
+        for ref in dict.fromkeys((attempt.device_execution or attempt.request, attempt.request)):
+            try:
+                answer = await adapter.stop(ref, running.by, running.reason)
+            except (DeviceUnreachable, DeviceError) as error:
+                if not running.tried.is_set():
+                    _LOG.warning("the stop of %s has not reached %s: %s", execution, attempt.device, error)
+                return None
+            if answer.outcome != "not_found":
+                running.reached = True
+                break
+        return answer
+
+    async def _commit(self, execution: str, running: _Running, answer: StopAnswer | None) -> None:
+        """Record what is new; a failing store is met again on the next round."""
+
+        def work(recording: Recording) -> None:
+            now = executions.load(recording.fold, execution)
+            if now.stop is None and not now.final:
+                recording.record(StopAsked(execution=execution, by=running.by, reason=running.reason))
+            if answer is None or answer.outcome == "not_found":
+                return
+            if not running.recorded_sent:
+                recording.record(StopSent(execution=execution))
+            attempt = now.attempt
+            if answer.status is not None and attempt is not None:
+                recording.record(
+                    DeviceRead(
+                        device=attempt.device,
+                        ref=attempt.request,
+                        why="stop",
+                        device_execution=answer.status.id,
+                        report=DeviceReport.of(answer.status),
+                    )
+                )
+            elif answer.outcome == "landed":
+                recording.record(StopLanded(execution=execution))
+
+        sent = answer is not None and answer.outcome != "not_found"
+        status = answer.status if answer else None
+        news = status is None or status.state in FINAL or not running.recorded_sent
+        if running.recorded_asked and not (sent and news):
+            running.committed.set()
+            return
+        try:
+            await self._kitchen.recorder.commit(work)
+        except StoreFailed as failure:
+            _LOG.warning("the stop of %s is under way but not recorded yet: %s", execution, failure.detail)
+            return
+        running.recorded_asked = True
+        running.recorded_sent = running.recorded_sent or sent
+        running.committed.set()
