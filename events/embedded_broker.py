@@ -45,10 +45,10 @@ Credentials = Callable[[str, bytes], bool]
 
 MOST_PACKET_BYTES: Final = 320 * 1024
 MOST_CONNECT_BYTES: Final = 16 * 1024
-MOST_UNSENT_BYTES: Final = 8 * 1024 * 1024
 MOST_CONNECTIONS: Final = 256
 CONNECT_TIMEOUT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 1.0
+STALL_TIMEOUT_S: Final = 5.0
 STOP_TIMEOUT_S: Final = 10.0
 
 _LISTENER: Final = "default"
@@ -278,7 +278,7 @@ class _GateReader(ReaderAdapter):
 
 
 class _GateWriter(StreamWriterAdapter):
-    """amqtt's packets for a client: only what it may read, and not more than it takes in time."""
+    """amqtt's packets for a client: only what it may read, as long as it reads."""
 
     def __init__(self, writer: asyncio.StreamWriter, rights: Rights, user: str) -> None:
         super().__init__(writer)
@@ -289,9 +289,16 @@ class _GateWriter(StreamWriterAdapter):
         if data and data[0] & 0xF0 == _PUBLISH and not self._may_read(data):
             return
         super().write(data)
-        if self._writer.transport.get_write_buffer_size() > MOST_UNSENT_BYTES:
-            _log.warning("%s reads too slowly and is disconnected", self._user)
+
+    async def drain(self) -> None:
+        # amqtt lets one write at a time wait here and piles up the others behind it
+        try:
+            with anyio.fail_after(STALL_TIMEOUT_S):
+                await super().drain()
+        except TimeoutError:
+            _log.warning("%s does not read and is disconnected", self._user)
             self._writer.transport.abort()
+            raise ConnectionResetError("the client does not read") from None
 
     async def close(self) -> None:
         try:
