@@ -13,6 +13,8 @@ from config.paths import DataFolder
 from events.documents import from_plain
 from events.seams import SystemClock, SystemIds
 from events.times import parse_date_time
+from hub.cli.client import HubClient
+from hub.cli.errors import CommandError
 from hub.cli.invocation import Invocation
 from hub.keyfiles import make_key, read_key, read_record
 from mandates.documents import AgentMandate
@@ -547,12 +549,19 @@ def test_a_stop_that_finds_no_execution_or_no_hub_names_the_control_on_the_appli
 
 
 def test_settings_that_cannot_be_read_do_not_keep_a_stop_from_trying(
-    aboyeur: Callable[..., Any], folder: DataFolder
+    aboyeur: Callable[..., Any], folder: DataFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tried: list[str] = []
+
+    def away(self: HubClient, method: str, path: str, **_: Any) -> bytes:
+        tried.append(self.url)
+        raise CommandError("no hub answers", 3)
+
+    monkeypatch.setattr(HubClient, "raw", away)
     folder.settings.write_text("[http\n")
     ended = aboyeur("stop", "exec-1")
-    assert ended.code == 3
-    assert "no hub answers at http://127.0.0.1:7878" in ended.err and "control on the appliance" in ended.err
+    assert (ended.code, tried) == (3, ["http://127.0.0.1:7878"])
+    assert "control on the appliance" in ended.err
 
 
 def test_who_stops_is_recorded_where_it_is_known(aboyeur: Callable[..., Any], hub: Any, token: str) -> None:
