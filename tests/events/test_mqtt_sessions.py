@@ -2,18 +2,28 @@
 
 import asyncio
 import logging
+import ssl
 import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Literal
 
 import aiomqtt
 import anyio
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 import events.arrivals
 import events.mqtt
+from events.mosquitto import TlsFiles
 from events.mqtt import MqttSession, MqttSettings, MqttTransport
 from events.seams import SystemClock
 from events.transport import Delivery, TransportLost, TransportRefused
@@ -420,6 +430,64 @@ async def test_hundreds_of_publications_at_once_all_arrive(mosquitto: Mosquitto,
             came += await take(session, 50)
             await session.acknowledge(came[-50:])
     assert sorted(int(delivery.payload) for delivery in came) == list(range(200))
+
+
+async def test_over_tls_only_a_broker_with_the_known_certificate_is_talked_to(
+    mosquitto_factory: Callable[..., Mosquitto], tmp_path: Path, protocol: Protocol
+) -> None:
+    certificate = self_signed(tmp_path)
+    broker = mosquitto_factory(tls=certificate)
+    for known, welcome in ((ssl.create_default_context(cafile=certificate.certificate), True), (None, False)):
+        settings = MqttSettings(
+            broker.host,
+            broker.port,
+            "hub",
+            broker.secret("hub"),
+            "hub",
+            protocol,
+            tls=known or ssl.create_default_context(),
+        )
+        if not welcome:
+            with pytest.raises(TransportLost):
+                async with MqttTransport(settings, SystemClock()).connect():
+                    pass
+            continue
+        async with MqttTransport(settings, SystemClock()).connect() as session:
+            await session.subscribe([("cookwala/home/to/hub/#", 1)])
+            for number in range(20):
+                await session.publish("cookwala/home/to/hub/marker/n", bytes(50_000) + b"%d" % number, qos=1)
+            came = await take(session, 20)
+            await session.acknowledge(came)
+            assert [one.payload for one in came] == [bytes(50_000) + b"%d" % n for n in range(20)]
+
+
+def self_signed(directory: Path) -> TlsFiles:
+    """A certificate for 127.0.0.1 that nobody but its owner trusts."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "broker")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    files = TlsFiles(directory / "broker.pem", directory / "broker.key")
+    files.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    files.key.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return files
 
 
 async def test_qos_2_is_not_offered(mosquitto: Mosquitto) -> None:
