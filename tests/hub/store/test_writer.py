@@ -157,13 +157,14 @@ def test_disk_full_fails_the_group_leaves_nothing_and_is_over_when_there_is_room
 def test_a_head_that_cannot_be_written_acknowledges_nothing(connection: sqlite3.Connection) -> None:
     keeper = HeadInMemory()
     journal = Journal("log-1", "home", keeper)
+    commit_group(connection, journal, [note("before")], AT)
     keeper.broken = True
     with pytest.raises(StoreFailed, match="head"):
         commit_group(connection, journal, [note("a")], AT)
     keeper.broken = False
     # the group itself was committed: the log goes on behind it instead of reusing its seq
-    assert commit_group(connection, journal, [note("b")], AT) == [Done(2)]
-    assert verify(connection, "log-1", 1, 2) == []
+    assert commit_group(connection, journal, [note("b")], AT) == [Done(3)]
+    assert verify(connection, "log-1", 1, 3) == []
 
 
 def test_a_real_file_size_limit_is_a_store_failure_and_the_log_stays_whole(
@@ -298,6 +299,54 @@ async def test_a_cancelled_writer_finishes_its_group_and_answers_what_is_queued(
         assert len(await store.database.read(noted)) == 7
         with pytest.raises(StoreFailed, match="ended"):
             await store.writer.submit(note("too late"))
+
+
+async def test_a_group_under_way_is_finished_and_answered_although_the_writer_is_cancelled(
+    tmp_path, opened
+) -> None:
+    async with opened(tmp_path, run=False) as store:
+        loop, begun, cancelled = asyncio.get_running_loop(), anyio.Event(), threading.Event()
+        answers: list[int] = []
+
+        def slow(transaction: Transaction) -> int:
+            loop.call_soon_threadsafe(begun.set)
+            assert cancelled.wait(10)
+            return note("slow")(transaction)
+
+        async def ask() -> None:
+            answers.append(await store.writer.submit(slow))
+
+        async with anyio.create_task_group() as callers:
+            callers.start_soon(ask)
+            async with anyio.create_task_group() as serving:
+                serving.start_soon(store.writer.run)
+                await begun.wait()
+                serving.cancel_scope.cancel()
+                asyncio.get_running_loop().call_later(0.05, cancelled.set)
+        assert answers == [1]
+
+
+async def test_a_queue_that_never_empties_does_not_keep_a_cancelled_writer_going(tmp_path, opened) -> None:
+    async with opened(tmp_path, run=False, group_most=1) as store:
+        served = 0
+
+        async def keep_asking(name: str) -> None:
+            nonlocal served
+            for number in range(200):
+                try:
+                    await store.writer.submit(note(f"{name}{number}"))
+                except StoreFailed:
+                    return
+                served += 1
+                if served == 5:
+                    serving.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as callers:
+            for name in "abc":
+                callers.start_soon(keep_asking, name)
+            async with anyio.create_task_group() as serving:
+                serving.start_soon(store.writer.run)
+        assert 5 <= served < 20
 
 
 @pytest.mark.parametrize("steps", range(1, 7))
