@@ -40,7 +40,7 @@ def command(
     no_wait: bool,
     as_json: bool,
 ) -> None:
-    """Ask the kitchen to cook RECIPE: its id, the end of its id, or the beginning of its hash.
+    """Ask the kitchen to cook RECIPE: its dish, its id or the end of it, or the beginning of its hash.
 
     The hub chooses the appliance; the appliance decides whether it is safe. Exit code 1 says it was refused.
 

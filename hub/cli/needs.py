@@ -6,7 +6,7 @@ import click
 
 from hub.cli.invocation import Invocation
 from hub.cli.options import as_json
-from hub.cli.tables import plain, print_json, print_line, print_table
+from hub.cli.tables import plain, print_json, print_line
 
 
 @click.command("needs", short_help="Show what waits for a person.")
@@ -24,25 +24,27 @@ def command(invocation: Invocation, *, as_json: bool) -> None:
     if as_json:
         print_json({"needs": needs})
         return
-    print_table(
-        ("execution", "appliance", "why", "what to do"),
-        [
-            (need.get("execution") or "-", need.get("device") or "-", need.get("why"), need.get("what"))
-            for need in needs
-        ],
-        empty="Nothing waits for you.",
-    )
-    for hint in dict.fromkeys(filter(None, map(_hint, needs))):
-        print_line(hint)
+    if not needs:
+        print_line("Nothing waits for you.")
+    for need in needs:
+        print_line(_in_words(need))
 
 
-def _hint(need: dict[str, Any]) -> str | None:
-    if "aboyeur " in str(need.get("what")):
-        return None
+def _in_words(need: dict[str, Any]) -> str:
+    """One need in lines that are not folded, so that the command in them can be copied."""
+    place = " on ".join(filter(None, (plain(need.get("execution")), plain(need.get("device")))))
+    what = plain(need.get("what"))
+    if "aboyeur " not in what:
+        what = "; ".join(filter(None, (what, _command(need))))
+    lines = [place or plain(need.get("kind")), f"  {plain(need.get('why'))}"]
+    return "\n".join([*lines, f"  {what}"] if what else lines)
+
+
+def _command(need: dict[str, Any]) -> str:
     match need.get("kind"):
         case "presence":
-            return "You are there? Say so: aboyeur here"
+            return "if you are there: aboyeur here"
         case "resume":
-            return f"Done? Let it go on: aboyeur resume {plain(need.get('execution'))}"
+            return f"done? aboyeur resume {plain(need.get('execution'))}"
         case _:
-            return None
+            return ""

@@ -1,7 +1,7 @@
 """`aboyeur recipes`: what can be cooked."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -9,6 +9,9 @@ from hub.cli.errors import REFUSED, CommandError
 from hub.cli.invocation import Invocation
 from hub.cli.options import as_json
 from hub.cli.tables import plain, print_json, print_line, print_table, short_hash
+
+SHORTEST_HASH: Final = 13
+"""`sha256:` and six digits."""
 
 
 @click.group("recipes", short_help="Add and list recipes.")
@@ -85,21 +88,26 @@ def dish(recipe: dict[str, Any]) -> str:
 
 
 def choose(recipes: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
-    """The one recipe that `wanted` names: its id, the end of its id, or the beginning of its hash.
+    """The one recipe that `wanted` names: id, hash, dish, the end of its id, or the beginning of its hash.
 
     Raises:
         CommandError: none, or several.
     """
     exact = [recipe for recipe in recipes if wanted in (recipe.get("id"), recipe.get("hash"))]
-    found = exact or [
-        recipe
-        for recipe in recipes
-        if (len(wanted) >= 13 and str(recipe.get("hash")).startswith(wanted))
-        or str(recipe.get("id")).endswith((f"#{wanted}", f":{wanted}", f"/{wanted}"))
-    ]
+    found = exact or [recipe for recipe in recipes if _could_be(recipe, wanted)]
     if len(found) == 1:
         return found[0]
     if found:
-        hashes = ", ".join(short_hash(recipe.get("hash")) for recipe in found)
-        raise CommandError(f"{wanted} names {len(found)} revisions; say which by its hash: {hashes}", REFUSED)
+        names = ", ".join(f"{plain(one.get('id'))} {short_hash(one.get('hash'))}" for one in found)
+        raise CommandError(f"{wanted} names {len(found)} recipes; say which by id or hash: {names}", REFUSED)
     raise CommandError(f"this hub knows no recipe {wanted}; see aboyeur recipes list", REFUSED)
+
+
+def _could_be(recipe: dict[str, Any], wanted: str) -> bool:
+    names = recipe.get("names")
+    dishes = {str(name).casefold() for name in names.values()} if isinstance(names, dict) else set()
+    return (
+        wanted.casefold() in dishes
+        or str(recipe.get("id")).endswith(tuple(f"{mark}{wanted}" for mark in "#:/-" if wanted))
+        or (len(wanted) >= SHORTEST_HASH and str(recipe.get("hash")).startswith(wanted))
+    )

@@ -1,20 +1,26 @@
 """`aboyeur stop`: stop an execution, without a token and without looking anything up."""
 
+from typing import Final
+
 import click
 
 from hub.cli.errors import OK, REFUSED, UNREACHABLE, CommandError
 from hub.cli.invocation import Invocation
 from hub.cli.options import as_json
 from hub.cli.statuses import stop_in_words
-from hub.cli.tables import print_json, print_line
+from hub.cli.tables import plain, print_json, print_line
+
+CONFIRM_POLLS: Final = 8
+POLL_S: Final = 0.5
 
 
 @click.command("stop", short_help="Stop an execution. Needs no token.")
 @click.argument("execution")
 @click.option("--reason", help="A word for the record.")
+@click.option("--no-wait", is_flag=True, help="Do not wait (4 s at most) for the appliance's confirmation.")
 @as_json
 @click.pass_context
-def command(ctx: click.Context, *, execution: str, reason: str | None, as_json: bool) -> None:
+def command(ctx: click.Context, *, execution: str, reason: str | None, no_wait: bool, as_json: bool) -> None:
     """Stop EXECUTION now. Anybody may; no token is needed.
 
     Exit code 0 says that the appliance is known to obey, 1 that nothing confirms it: then use the control on
@@ -28,9 +34,18 @@ def command(ctx: click.Context, *, execution: str, reason: str | None, as_json: 
 
     invocation: Invocation = ctx.obj
     body = _body(invocation, execution, reason)
+    path = f"/v1/executions/{segment(execution)}/stop"
     try:
         with invocation.open_hub() as hub:
-            status = hub.post(f"/v1/executions/{segment(execution)}/stop", body)
+            status = hub.post(path, body)
+            for turn in range(0 if no_wait else CONFIRM_POLLS):
+                if stop_in_words(status)[1]:
+                    break
+                if not as_json and turn == 0:
+                    click.echo(f"{plain(execution)}: asked; waiting for the appliance's word", err=True)
+                invocation.pause(POLL_S)
+                # The same stop again joins the one under way, and needs no token either.
+                status = hub.post(path, body)
     except HubProblem as problem:
         raise CommandError(f"{problem.words}\nUse the control on the appliance.", problem.exit_code) from None
     except CommandError as error:

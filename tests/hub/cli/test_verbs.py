@@ -433,9 +433,12 @@ def test_a_refusal_is_exit_code_1_with_reason_and_advice(aboyeur: Callable[..., 
         (HASH[:13], 0),
         (OTHER_HASH, 1),
         ("lentil-soup", 1),
+        ("soup", 1),
+        ("LINSENSUPPE", 1),
+        ("كشري", 0),
     ],
 )
-def test_a_recipe_is_found_by_id_end_of_id_or_hash(
+def test_a_recipe_is_found_by_id_dish_or_hash(
     aboyeur: Callable[..., Any], hub: Any, wanted: str, found: int
 ) -> None:
     cook(hub, status("preparing"))
@@ -443,7 +446,7 @@ def test_a_recipe_is_found_by_id_end_of_id_or_hash(
     assert hub.only("POST", "/v1/executions").json()["recipeHash"] == RECIPES["recipes"][found]["hash"]
 
 
-@pytest.mark.parametrize("wanted", ["shari", "sha256:", "", "soup"])
+@pytest.mark.parametrize("wanted", ["shari", "sha256:", "", "samples"])
 def test_a_recipe_that_is_not_named_clearly_is_not_cooked(
     aboyeur: Callable[..., Any], hub: Any, wanted: str
 ) -> None:
@@ -546,6 +549,20 @@ def test_a_stop_that_finds_no_execution_or_no_hub_names_the_control_on_the_appli
     away = aboyeur("stop", "exec-9", url="http://127.0.0.1:9")
     assert away.code == 3
     assert "control on the appliance" in away.err
+
+
+def test_a_stop_waits_a_little_for_the_appliances_word(aboyeur: Callable[..., Any], hub: Any) -> None:
+    sent = status("stopping", **{"x-aboyeur-stop": {"phase": "sent", "by": "p"}})
+    hub.in_turn("POST", "/v1/executions/exec-1/stop", sent, sent, status("stopped"))
+    ended = aboyeur("stop", "exec-1", url=hub.url)
+    assert ended.code == 0
+    assert "exec-1: stopped." in ended.out
+    assert ended.err.count("waiting for the appliance's word") == 1
+    assert len(hub.asked) == 3
+    hub.on("POST", "/v1/executions/exec-1/stop", sent)
+    hub.asked.clear()
+    assert aboyeur("stop", "exec-1", "--no-wait", url=hub.url).code == 1
+    assert len(hub.asked) == 1
 
 
 def test_settings_that_cannot_be_read_do_not_keep_a_stop_from_trying(
