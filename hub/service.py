@@ -93,13 +93,13 @@ async def serve(
     *,
     stopping: anyio.Event,
     seams: Seams | None = None,
-    damage_noted_by: str | None = None,
+    accept_damage_by: str | None = None,
     ready: anyio.Event | None = None,
 ) -> None:
     """Run the hub of `settings` until `stopping` is set.
 
     Args:
-        damage_noted_by: who takes note of a damaged log and goes on; `None` refuses to start with one.
+        accept_damage_by: who takes note of a damaged log and goes on; `None` refuses to start with one.
         ready: set once everything runs.
 
     Raises:
@@ -112,7 +112,7 @@ async def serve(
         async with anyio.create_task_group() as working:
             try:
                 await hub.run(
-                    writing, working, last, stopping=stopping, ready=ready, damage_noted_by=damage_noted_by
+                    writing, working, last, stopping=stopping, ready=ready, accept_damage_by=accept_damage_by
                 )
             except (LogDamaged, FolderInUse, StoreUnusable, SchemaTooNew, StoreFailed, OSError) as error:
                 failure = error
@@ -156,7 +156,7 @@ class _Hub:
         *,
         stopping: anyio.Event,
         ready: anyio.Event | None,
-        damage_noted_by: str | None,
+        accept_damage_by: str | None,
     ) -> None:
         """Start everything, wait for `stopping`, close the API; the task groups are the caller's to end."""
         settings, kitchen = self._settings, self._kitchen
@@ -176,7 +176,7 @@ class _Hub:
             bus=bus,
         )
         async with serving(build(parts), listen(settings.http.host, settings.http.port)):
-            await self._open_store(writing, last, damage_noted_by)
+            await self._open_store(writing, last, accept_damage_by)
             await kitchen.reload()
             await self._read_open_work()
             brigade.sync()
@@ -192,7 +192,7 @@ class _Hub:
                 on_the_bus.cancel_scope.cancel()
 
     async def _open_store(
-        self, writing: TaskGroup, last: AsyncExitStack, damage_noted_by: str | None
+        self, writing: TaskGroup, last: AsyncExitStack, accept_damage_by: str | None
     ) -> None:
         settings = self._settings
         database = await Database.open(settings.folder.database)
@@ -201,17 +201,17 @@ class _Hub:
         head = self._seams.head(last.enter_context(HeadFile(settings.folder.head)))
         log_id = await store.run(lambda connection: log_identity(connection, self._ids))
         findings = await store.run(lambda connection: check_at_start(connection, log_id, head))
-        if findings and damage_noted_by is None:
+        if findings and accept_damage_by is None:
             raise LogDamaged(findings)
         writer = Writer(store, Journal(log_id, settings.kitchen, head), self._clock)
         writing.start_soon(writer.run, name="writer")
         self._kitchen.recorder.attach(writer)
         self._opening.opened(database)
-        if findings and damage_noted_by is not None:
-            _LOG.warning("%s takes note of a damaged log: %s", damage_noted_by, findings)
+        if findings and accept_damage_by is not None:
+            _LOG.warning("%s takes note of a damaged log: %s", accept_damage_by, findings)
             await self._kitchen.recorder.record(
                 DamageAccepted(
-                    by=damage_noted_by, findings=[f"{one.reason}: {one.detail}" for one in findings]
+                    by=accept_damage_by, findings=[f"{one.reason}: {one.detail}" for one in findings]
                 )
             )
 

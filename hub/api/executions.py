@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Request, Response, Router, get, post
+from litestar.params import FromPath
 
 from events.documents import DocumentError, parse
 from hub.api.access import PEOPLE, allowed
@@ -68,13 +69,13 @@ def routes(parts: Parts) -> Router:
         return answer(ExecutionList(executions=[shown(one) for one in newest]))
 
     @get("/v1/executions/{execution:str}", operation_id="execution")
-    async def execution(request: Request[Any, Any, Any], execution: str) -> Response[bytes]:
+    async def execution(request: Request[Any, Any, Any], execution: FromPath[str]) -> Response[bytes]:
         """One execution's status."""
         await allowed(request, parts, "execution", _READERS)
         return answer(shown(await held(execution)))
 
     @post("/v1/executions/{execution:str}/stop", operation_id="stop")
-    async def stop(request: Request[Any, Any, Any], execution: str) -> Response[bytes]:
+    async def stop(request: Request[Any, Any, Any], execution: FromPath[str]) -> Response[bytes]:
         """Stop: no token, no body, no If-Match, no key. It leaves for the device before anything else."""
         by, reason = _who_stops(await _body_of_a_stop(request))
         outcome = await parts.brigade.stops.stop(execution, by, reason)
@@ -88,7 +89,7 @@ def routes(parts: Parts) -> Router:
         return answer(shown(outcome.execution), 202)
 
     @post("/v1/executions/{execution:str}/resume", operation_id="resume")
-    async def resume(request: Request[Any, Any, Any], execution: str) -> Response[bytes]:
+    async def resume(request: Request[Any, Any, Any], execution: FromPath[str]) -> Response[bytes]:
         """Go on after a person did what was needed; If-Match carries the seq she saw."""
         actor = await allowed(request, parts, "resume", PEOPLE)
         match = request.headers.get("if-match")
@@ -105,7 +106,7 @@ def routes(parts: Parts) -> Router:
         return answer(shown(await parts.people.resume(actor.id, execution, int(seq))), 202)
 
     @get("/v1/executions/{execution:str}/log", operation_id="log")
-    async def log(request: Request[Any, Any, Any], execution: str) -> Response[bytes]:
+    async def log(request: Request[Any, Any, Any], execution: FromPath[str]) -> Response[bytes]:
         """The device's own log, byte for byte: of the last attempt, or of `attempt`."""
         await allowed(request, parts, "log", _READERS)
         now = await held(execution)

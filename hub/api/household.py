@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Request, Response, Router, delete, get, post
+from litestar.params import FromPath
 
 from events.documents import Document
 from hub.api.access import PEOPLE, allowed
@@ -80,7 +81,7 @@ def routes(parts: Parts) -> Router:
         return answer(await parts.registrar.add_device(await document(request, DeviceRequest), actor.id), 201)
 
     @delete("/v1/devices/{name:str}", status_code=204, operation_id="remove_device")
-    async def remove_device(request: Request[Any, Any, Any], name: str) -> None:
+    async def remove_device(request: Request[Any, Any, Any], name: FromPath[str]) -> None:
         """Remove a device that has no work."""
         actor = await allowed(request, parts, "remove_device", _OWNER)
         await parts.registrar.remove_device(name, actor.id)
@@ -104,7 +105,7 @@ def routes(parts: Parts) -> Router:
         return answer({"token": token}, 201)
 
     @delete("/v1/people/{person:str}", status_code=204, operation_id="remove_person")
-    async def remove_person(request: Request[Any, Any, Any], person: str) -> None:
+    async def remove_person(request: Request[Any, Any, Any], person: FromPath[str]) -> None:
         """Remove a person."""
         actor = await allowed(request, parts, "remove_person", _OWNER)
         await parts.registrar.remove_person(person, actor.id)
@@ -131,7 +132,7 @@ def routes(parts: Parts) -> Router:
         return answer({"mandate": hashed, "token": token}, 201)
 
     @delete("/v1/mandates/{hashed:str}", status_code=204, operation_id="revoke_mandate")
-    async def revoke_mandate(request: Request[Any, Any, Any], hashed: str) -> None:
+    async def revoke_mandate(request: Request[Any, Any, Any], hashed: FromPath[str]) -> None:
         """End a mandate now."""
         actor = await allowed(request, parts, "revoke_mandate", PEOPLE)
         await parts.registrar.revoke_mandate(hashed, actor.id)
@@ -160,7 +161,7 @@ def routes(parts: Parts) -> Router:
         return answer({"hash": hashed, "id": recipe}, 201)
 
     @get("/v1/recipes/{hashed:str}", operation_id="recipe")
-    async def recipe(request: Request[Any, Any, Any], hashed: str) -> Response[bytes]:
+    async def recipe(request: Request[Any, Any, Any], hashed: FromPath[str]) -> Response[bytes]:
         """A recipe revision, byte for byte."""
         await allowed(request, parts, "recipe", _ANYBODY)
         row = await kitchen.store.read(
