@@ -116,4 +116,6 @@ def remove(invocation: Invocation, *, person: str) -> None:
 
     with invocation.hub() as hub:
         hub.delete(f"/v1/people/{segment(person)}")
+    # It opens nothing any more, and would make the verbs ask who of two persons is asking.
+    invocation.folder.token(person).unlink(missing_ok=True)
     print_line(f"Removed {plain(person)}.")

@@ -75,8 +75,8 @@ async def _run(settings: "Settings", accept_damage_by: str | None) -> None:
         if not isinstance(error, OSError) or error.errno != errno.EADDRINUSE:
             raise
         raise CommandError(
-            f"the hub cannot start: {error}; another program listens there, see http.port and broker.port in "
-            f"{settings.folder.settings}",
+            f"the hub cannot start: {error}; another program listens there, or this hub runs already: see "
+            f"http.port and broker.port in {settings.folder.settings}",
             REFUSED,
         ) from None
     if not closed:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from config.paths import DataFolder
+from config.paths import DataFolder, write_private
 from events.documents import from_plain
 from events.seams import SystemClock, SystemIds
 from events.times import parse_date_time
@@ -241,6 +241,18 @@ def test_a_person_can_be_enrolled_without_a_key_and_the_token_is_printed_once(
     ended = aboyeur("people", "add", "person:guest", url=hub.url)
     assert hub.only("POST", "/v1/people").json() == {"id": "person:guest", "role": "person"}
     assert (ended.out + ended.err).count("guest-secret-token") == 1
+
+
+def test_a_removed_persons_token_does_not_stay_behind(
+    aboyeur: Callable[..., Any], hub: Any, folder: DataFolder
+) -> None:
+    write_private(folder.token("person:ben"), b"ben-secret-token")
+    hub.problem("DELETE", "/v1/people/person:ben", 409, "conflict", "the only owner")
+    assert aboyeur("--as", "person:anna", "people", "remove", "person:ben", url=hub.url).code == 1
+    assert folder.token("person:ben").exists()
+    hub.answers["DELETE", "/v1/people/person:ben"] = lambda asked: (204, b"", "application/json")
+    assert aboyeur("--as", "person:anna", "people", "remove", "person:ben", url=hub.url).code == 0
+    assert not folder.token("person:ben").exists()
 
 
 def test_somebody_elses_key_enrols_nobody(aboyeur: Callable[..., Any], hub: Any, folder: DataFolder) -> None:
