@@ -5,11 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import anyio
 import click
-
-from config.logs import set_up
-from sim.kitchen import SamplesMissing, run_kitchen
 
 
 @click.command(name="kitchen")
@@ -35,6 +31,12 @@ def kitchen(folder: Path, speed: float, base_port: int, heartbeat_s: float, log_
     \b
       aboyeur devices add demo-oven http://127.0.0.1:9104 > FOLDER/demo-oven.pairing.json
     """
+    # Imported here, so that `aboyeur --help` does not load a whole kitchen.
+    import anyio
+
+    from config.logs import set_up
+    from sim.kitchen import SamplesMissing
+
     set_up(log_level)
     try:
         anyio.run(_until_told, folder, speed, base_port, heartbeat_s)
@@ -46,6 +48,10 @@ def kitchen(folder: Path, speed: float, base_port: int, heartbeat_s: float, log_
 
 async def _until_told(folder: Path, speed: float, base_port: int, heartbeat_s: float) -> None:
     """Run until SIGINT or SIGTERM."""
+    import anyio
+
+    from sim.kitchen import run_kitchen
+
     async with anyio.create_task_group() as group:
 
         async def run() -> None:
