@@ -204,7 +204,8 @@ class HubProcess:
         """Start it; `wait_ready` says when it answers. `prefix` runs it under another program (strace)."""
         data = str(self._household.folder.root)
         if self._launcher is None:
-            command = [sys.executable, "-m", "hub.cli.main", "--data", data, "serve", *arguments]
+            main = "from hub.cli.main import main; main()"
+            command = [sys.executable, "-c", main, "--data", data, "serve", *arguments]
         else:
             command = [sys.executable, str(self._launcher), data, *arguments]
         with self._log.open("ab") as log:
