@@ -10,8 +10,8 @@ connection first, enforces keepalive and packet size, and holds back what the cl
 What remains, and why a home uses Mosquitto:
 
 - MQTT 3.1.1 only; sessions, queues and retained messages live in memory and end with the process.
-- A publication is confirmed before it is delivered, and a delivery that is not acknowledged never comes again
-  as long as the connection lasts; what a client sends in the instant before it hangs up can be lost.
+- A publication is confirmed before it is delivered; a delivery that is not acknowledged never comes again.
+- How much is on its way to a client is not limited by number, only by the time it may take to read.
 - Messages for a known client that is away are kept without a bound.
 - A publication without right is confirmed and dropped, as MQTT 3.1.1 has no other answer.
 """
@@ -19,7 +19,7 @@ What remains, and why a home uses Mosquitto:
 import asyncio
 import ipaddress
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -49,11 +49,13 @@ MOST_CONNECTIONS: Final = 256
 CONNECT_TIMEOUT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 1.0
 STALL_TIMEOUT_S: Final = 5.0
+SETTLE_TIMEOUT_S: Final = 2.0
 STOP_TIMEOUT_S: Final = 10.0
 
 _LISTENER: Final = "default"
 _CONNECT: Final = 0x10
 _PUBLISH: Final = 0x30
+_DISCONNECT: Final = b"\xe0"
 
 _log = logging.getLogger(__name__)
 
@@ -151,8 +153,12 @@ class EmbeddedBroker:
                 connect, packet = admitted
                 await self._displace(connect.client_id)
                 self._present[connect.client_id] = connection, writer
+
+                async def settle() -> None:
+                    await _until_delivered(broker, connect.client_id)
+
                 await broker.external_connected(
-                    _GateReader(reader, packet, connect.keepalive_s),
+                    _GateReader(reader, packet, connect.keepalive_s, settle),
                     _GateWriter(writer, self._rights, connect.client_id),
                     _LISTENER,
                 )
@@ -252,29 +258,44 @@ class RightsPlugin(BaseTopicPlugin):
 class _GateReader(ReaderAdapter):
     """A client's bytes for amqtt: the CONNECT again, then the stream, as long as the client is alive."""
 
-    def __init__(self, reader: asyncio.StreamReader, first: bytes, keepalive_s: int) -> None:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        first: bytes,
+        keepalive_s: int,
+        settle: Callable[[], Awaitable[None]],
+    ) -> None:
         self._reader = reader
         self._first = first
         self._patience_s = 1.5 * keepalive_s if keepalive_s else None
+        self._settle = settle
+        self._ended = False
 
     async def read(self, n: int = -1) -> bytes:
         if n == 0:
             return b""
-        if n < 0 or n > MOST_PACKET_BYTES:
-            self._reader.feed_eof()
+        if self._ended or n < 0 or n > MOST_PACKET_BYTES:
+            self._ended = True
             raise asyncio.IncompleteReadError(b"", n)
         if self._first:
             head, self._first = self._first[:n], self._first[n:]
             return head if len(head) == n else head + await self.read(n - len(head))
         try:
             with anyio.fail_after(self._patience_s):
-                return await self._reader.readexactly(n)
+                data = await self._reader.readexactly(n)
         except TimeoutError:
-            self._reader.feed_eof()
+            self._ended = True
             raise asyncio.IncompleteReadError(b"", n) from None
+        except (EOFError, OSError):
+            self._ended = True
+            await self._settle()
+            raise
+        if data == _DISCONNECT:  # or a byte that looks like it: then this only takes a moment longer
+            await self._settle()
+        return data
 
     def feed_eof(self) -> None:
-        self._reader.feed_eof()
+        self._ended = True
 
 
 class _GateWriter(StreamWriterAdapter):
@@ -315,6 +336,16 @@ class _GateWriter(StreamWriterAdapter):
             start += 1
         end = start + 2 + int.from_bytes(packet[start : start + 2], "big")
         return self._rights.may_subscribe(self._user, packet[start + 2 : end].decode("utf-8", "replace"))
+
+
+async def _until_delivered(broker: Broker, user: str) -> None:
+    """Wait until amqtt has passed on what the user sent: it forgets the rest as soon as the user hangs up."""
+    turns = 5  # of the event loop, which amqtt's tasks take from one queue to the next
+    with anyio.move_on_after(SETTLE_TIMEOUT_S):
+        while turns:
+            await asyncio.sleep(0)
+            session, _ = broker.sessions.get(user, (None, None))
+            turns = turns - 1 if session is None or session.delivered_message_queue.empty() else 5
 
 
 async def _read_first_packet(reader: asyncio.StreamReader) -> bytes:

@@ -25,6 +25,7 @@ MOST_MESSAGE_BYTES = 256 * 1024
 MOST_QUEUED = 100_000
 MOST_QUEUED_BYTES = 256 * 1024 * 1024
 MOST_INFLIGHT = 1_000
+MOST_INFLIGHT_BYTES = 16 * 1024 * 1024
 
 _USER = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _HOST = re.compile(r"[A-Za-z0-9.:_%-]{1,255}")
@@ -142,6 +143,7 @@ def broker_settings(
         f"max_queued_messages {MOST_QUEUED}",
         f"max_queued_bytes {MOST_QUEUED_BYTES}",
         f"max_inflight_messages {MOST_INFLIGHT}",
+        f"max_inflight_bytes {MOST_INFLIGHT_BYTES}",
         f"message_size_limit {MOST_MESSAGE_BYTES}",
         "# a heartbeat that waited in a queue would arrive looking fresh",
         "queue_qos0_messages false",

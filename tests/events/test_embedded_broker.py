@@ -175,6 +175,21 @@ async def test_a_will_within_ones_rights_is_published_when_its_client_vanishes()
     assert came.payload == b"gone"
 
 
+@pytest.mark.parametrize("goodbye", [b"\xe0\x00", b""])
+async def test_what_a_client_said_just_before_it_hung_up_arrives(goodbye: bytes) -> None:
+    burst = b"".join(
+        packet(0x32, field(FROM_OVEN.encode()) + (n + 1).to_bytes(2, "big") + b"%d" % n) for n in range(300)
+    )
+    body = connect_body("oven", "oven", secret("oven"))
+    async with embedded().running() as broker, transport(broker, "hub").connect() as hub:
+        await hub.subscribe(FROM_ALL)
+        async with raw(broker, packet(0x10, body) + burst + goodbye) as (reader, writer):
+            await reader.readexactly(4 + 300 * 4)  # the confirmations
+            writer.write_eof()
+            came = await take(hub, 300)
+    assert sorted(int(one.payload) for one in came) == list(range(300))
+
+
 async def test_kept_messages_are_not_handed_to_whoever_connects() -> None:
     async with embedded().running() as broker, transport(broker, "hub").connect() as hub:
         await hub.subscribe(FROM_ALL)
@@ -196,7 +211,9 @@ async def test_a_client_that_falls_silent_is_disconnected() -> None:
     assert 1.4 < time.monotonic() - begun < 4
 
 
-async def test_a_packet_beyond_the_size_limit_ends_its_connection_alone() -> None:
+async def test_a_packet_beyond_the_size_limit_ends_its_connection_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     body = connect_body("oven", "oven", secret("oven"))
     async with embedded().running() as broker, transport(broker, "hub").connect() as hub:
         await hub.subscribe(FROM_ALL)
@@ -205,6 +222,8 @@ async def test_a_packet_beyond_the_size_limit_ends_its_connection_alone() -> Non
             writer.write(packet(0x30, field(FROM_OVEN.encode()) + bytes(1024 * 1024)))
             assert (await heard(reader, 3))[1]
         await assert_alive(broker, hub)
+    assert "reserved packet" not in caplog.text, "its content was read as packets"
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_a_client_that_does_not_read_is_disconnected(
