@@ -22,17 +22,12 @@ _Port = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 t
 _Host = Annotated[str, Meta(min_length=1, max_length=253, description="a host name or an IP address")]
 _Seconds = Annotated[float, Meta(gt=0, le=600, description="seconds, more than 0 and at most 600")]
 _Count = Annotated[int, Meta(ge=1, le=10_000_000, description="a whole number from 1 to 10000000")]
-_Rows = Annotated[int, Meta(ge=10, le=10_000, description="a whole number from 10 to 10000")]
-_RingBytes = Annotated[
-    int, Meta(ge=65_536, le=67_108_864, description="bytes, a whole number from 65536 to 67108864")
-]
 _PayloadBytes = Annotated[
     int, Meta(ge=1_024, le=1_048_576, description="bytes, a whole number from 1024 to 1048576")
 ]
 _Kitchen = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,64}\Z", description="1 to 64 of letters, digits and . _ : -")
 ]
-_User = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}\Z", description="1 to 64 of a-z, 0-9 and -")]
 _File = Annotated[str, Meta(min_length=1, description="the path of a file in PEM form")]
 _Kind = Annotated[Literal["embedded", "mosquitto"], Meta(description='"embedded" or "mosquitto"')]
 _Protocol = Annotated[Literal["3.1.1", "5"], Meta(description='"3.1.1" or "5", in quotes')]
@@ -65,8 +60,6 @@ class Broker(_Table, frozen=True):
     protocol: _Protocol = "3.1.1"
     tls_ca: _File | None = None
     """CA certificate of the broker; set means TLS."""
-    username: _User = "hub"
-    """The hub's user name at the broker, and its client id."""
 
 
 class Quotas(_Table, frozen=True):
@@ -77,23 +70,12 @@ class Quotas(_Table, frozen=True):
     payload_bytes: _PayloadBytes = 262_144
 
 
-class Rings(_Table, frozen=True):
-    """Bounds of the rings of quarantine, refusals and failed logins (ruling E5)."""
-
-    rows: _Rows = 10_000
-    bytes: _RingBytes = 67_108_864
-
-
 class Forward(_Table, frozen=True):
     """How long the hub waits for a device, in seconds."""
 
-    connect_s: _Seconds = 3.0
     answer_s: _Seconds = 10.0
     stop_answer_s: _Seconds = 3.0
     """Of one try; a stop is tried again until it landed."""
-    retry_first_s: _Seconds = 1.0
-    retry_most_s: _Seconds = 30.0
-    """Waits between tries double from `retry_first_s` up to this."""
 
 
 class Log(_Table, frozen=True):
@@ -111,7 +93,6 @@ class Settings(_Table, frozen=True):
     http: Http = Http()
     broker: Broker = Broker()
     quotas: Quotas = Quotas()
-    rings: Rings = Rings()
     forward: Forward = Forward()
     log: Log = Log()
 
@@ -148,7 +129,6 @@ _TABLES: Final[Mapping[str, type[_Table]]] = {
     "http": Http,
     "broker": Broker,
     "quotas": Quotas,
-    "rings": Rings,
     "forward": Forward,
     "log": Log,
 }
@@ -276,9 +256,6 @@ def _refuse_contradictions(settings: Settings, origin: Mapping[tuple[str, str], 
                 f"{origin['broker', 'tls_ca']}: the embedded broker has no TLS; "
                 'leave it out, or set broker.kind = "mosquitto"'
             )
-    if settings.forward.retry_first_s > settings.forward.retry_most_s:
-        place = origin.get(("forward", "retry_first_s")) or origin["forward", "retry_most_s"]
-        raise SettingsError(f"{place}: forward.retry_first_s must not be more than forward.retry_most_s")
 
 
 def starting_file(settings: Settings) -> str:

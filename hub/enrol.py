@@ -11,7 +11,7 @@ from events.times import format_date_time
 from hub import own_secrets
 from hub.entries import PersonEnrolled
 from hub.event_types import event_registry
-from hub.keyfiles import make_key
+from hub.keyfiles import make_key, read_record
 from hub.projections.projector import Projector
 from hub.recorder import Recording
 from hub.records.log.head import HeadFile
@@ -39,7 +39,9 @@ def create(folder: Path, settings: Settings, owner_id: str, clock: Clock, ids: I
     token = ids.secret()
     with DataFolderLock(folder):
         own_secrets.make(files, ids)
-        record = make_key(files, owner_id, clock, ids)
+        # Whoever made her key before the hub keeps it.
+        has_key = files.key(owner_id).exists()
+        record = read_record(files, owner_id) if has_key else make_key(files, owner_id, clock, ids)
         entry = PersonEnrolled(id=owner_id, role="owner", token_hash=token_hash(token), keys=[record])
         projector = Projector(settings.kitchen, event_registry())
 

@@ -47,7 +47,7 @@ from hub.records.log.chain import Finding
 from hub.records.log.head import HeadFile, HeadKeeper, check_at_start
 from hub.registrar import Registrar
 from hub.starting import OpeningStore, open_executions, preload
-from hub.store.database import Database, FolderInUse, Store, StoreFailed, StoreUnusable
+from hub.store.database import Database, DataFolderLock, FolderInUse, Store, StoreFailed, StoreUnusable
 from hub.store.migrations import SchemaTooNew
 from hub.store.writer import Journal, Writer, log_identity
 from safety.vocabulary import VOCABULARY_RESOURCE, Vocabulary
@@ -160,6 +160,8 @@ class _Hub:
     ) -> None:
         """Start everything, wait for `stopping`, close the API; the task groups are the caller's to end."""
         settings, kitchen = self._settings, self._kitchen
+        with DataFolderLock(settings.data):
+            pass  # another hub on this folder is the first thing to say, before its ports are in the way
         # Before the store is opened, migrated and checked, a look is enough to let stops through.
         preload(settings.folder.database, kitchen)
         brigade = Brigade(kitchen, working)
@@ -241,9 +243,9 @@ class _Hub:
             MqttSettings(
                 host=broker.host,
                 port=broker.port,
-                username=broker.username,
+                username=HUB,
                 password=self._secrets.broker_password,
-                client_id=broker.username,
+                client_id=HUB,
                 protocol=broker.protocol,
                 tls=tls,
             ),

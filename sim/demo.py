@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from config.paths import write_private
 from config.settings import Broker, Http, Settings, starting_file
+from events.access_rights import HUB
 from events.mosquitto import Listener, write_configuration
 from events.seams import Clock, Ids
 from hub import enrol
@@ -371,7 +372,7 @@ async def _mosquitto(stack: AsyncExitStack, folder: Path, settings: Settings) ->
             data_directory=folder / "mosquitto-state",
             listeners=[Listener(settings.broker.host, settings.broker.port)],
             passwords=passwords,
-            devices=[user for user in passwords if user != settings.broker.username],
+            devices=[user for user in passwords if user != HUB],
             run_as=_whoami(),
         )
 

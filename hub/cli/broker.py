@@ -63,8 +63,6 @@ def config(
     host = listen or settings.broker.host
     embedded = settings.broker.kind == "embedded"
     number = port or ((8883 if tls else 1883) if embedded else settings.broker.port)
-    if settings.broker.username != HUB:
-        raise CommandError(f'the access list is for a hub with broker.username = "{HUB}"', USAGE)
     try:
         passwords = enrol.broker_credentials(settings.data)
         written = write_configuration(

@@ -77,7 +77,7 @@ def view(execution: Execution, *, unreachable: bool = False) -> HubStatus:
         x_stop=StopView(
             phase=stop.phase,
             by=stop.by,
-            note=None if stop.phase == "landed" else UNCONFIRMED,
+            note=UNCONFIRMED if stop.phase == "asked" else None,
         )
         if stop
         else None,

@@ -36,14 +36,13 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         "ABOYEUR_BROKER_KIND": "mosquitto",
         "ABOYEUR_BROKER_TLS_CA": "/etc/ca.pem",
         "ABOYEUR_QUOTAS_EVENTS_PER_DEVICE_PER_MINUTE": "50",
-        "ABOYEUR_RINGS_ROWS": "20",
         "ABOYEUR_FORWARD_STOP_ANSWER_S": "1.5",
         "ABOYEUR_LOG_LEVEL": "error",
     }
     settings = load(tmp_path, environ)
     assert settings.broker.tls_ca == "/etc/ca.pem"
     assert settings.quotas.events_per_device_per_minute == 50
-    assert (settings.rings.rows, settings.forward.stop_answer_s) == (20, 1.5)
+    assert settings.forward.stop_answer_s == 1.5
     assert settings.log.level == "error"
 
 
@@ -73,14 +72,12 @@ def test_a_real_broker_has_its_usual_port_unless_told(
         ('[broker]\nkind = "rabbit"', ["broker.kind = 'rabbit'", '"embedded" or "mosquitto"']),
         ("[broker]\nprotocol = 5", ["broker.protocol = 5", "in quotes"]),
         ("[forward]\nanswer_s = nan", ["forward.answer_s", "at most 600"]),
-        ("[rings]\nrows = 10001", ["rings.rows = 10001", "10000"]),
+        ("[quotas]\npayload_bytes = 10", ["quotas.payload_bytes = 10", "1024"]),
         ("[http\nport = 1", ["aboyeur.toml", "not TOML"]),
         ("kitchen = 'a'\nkitchen = 'b'", ["not TOML"]),
         ('[broker]\nhost = "0.0.0.0"', ["broker.host", "loopback only"]),
         ('[broker]\nprotocol = "5"', ["broker.protocol", "3.1.1"]),
         ('[broker]\ntls_ca = "ca.pem"', ["broker.tls_ca", "no TLS"]),
-        ("[forward]\nretry_first_s = 60.0", ["forward.retry_first_s", "retry_most_s"]),
-        ("[forward]\nretry_most_s = 0.5", ["forward.retry_most_s", "must not be more"]),
     ],
 )
 def test_a_wrong_file_is_refused_with_place_key_and_what_is_allowed(
