@@ -18,6 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
@@ -120,14 +121,26 @@ async def test_an_acknowledgement_dies_with_its_connection(mosquitto: Mosquitto,
             assert [delivery.payload for delivery in await take(third, 5)] == said
 
 
-async def test_confirming_twice_confirms_nothing_else(mosquitto: Mosquitto, protocol: Protocol) -> None:
+async def test_confirming_twice_confirms_nothing_else(
+    mosquitto: Mosquitto, protocol: Protocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A packet id is free again once confirmed: a second confirmation could meet the next message under it."""
     hub = transport(mosquitto, "hub", protocol)
     async with hub.connect() as session:
+        sent: list[int] = []
+        send = session._paho.ack
+
+        def counted(mid: int, qos: int) -> MQTTErrorCode:
+            sent.append(mid)
+            return send(mid, qos)
+
+        monkeypatch.setattr(session._paho, "ack", counted)
         await session.subscribe(FROM_ALL)
         await say(mosquitto, protocol, 2)
         one, other = await take(session, 2)
         await session.acknowledge([one])
         await session.acknowledge([one, one])
+        assert len(sent) == 1
     async with hub.connect() as session:
         assert [delivery.payload for delivery in await take(session, 1)] == [other.payload]
 
