@@ -221,17 +221,19 @@ def _report_of(event: Event, boot: str, seq: int, before: DeviceReport | None) -
 
 def _condition(fold: Fold, device: str, event: Event) -> None:
     kind, time = event.envelope.type, _utc(event.envelope.time)
+    data = bytes(event.envelope.data).decode()
     row = fold.one(
-        "SELECT time FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, kind
+        "SELECT time, data FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, kind
     )
-    if row is not None and row[0] >= time:
+    # Two of one instant are put in an order of their own, so that it does not matter which came first.
+    if row is not None and (row[0], row[1]) >= (time, data):
         return
     cleared = fold.one(
         "SELECT time FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, CLEARED
     )
     safety = kind.startswith("cookwala.safety.")
     active = not (safety and cleared is not None and cleared[0] >= time)
-    _put_condition(fold, device, kind, time, active=active, data=bytes(event.envelope.data).decode())
+    _put_condition(fold, device, kind, time, active=active, data=data)
     if active:
         publish(fold, kind, f"{device}/{kind}", event.raw.decode(), retain=safety)
 
