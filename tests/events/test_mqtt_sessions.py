@@ -124,7 +124,7 @@ async def test_an_acknowledgement_dies_with_its_connection(mosquitto: Mosquitto,
 async def test_confirming_twice_confirms_nothing_else(
     mosquitto: Mosquitto, protocol: Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A packet id is free again once confirmed: a second confirmation could meet the next message under it."""
+    """A packet id is free again once confirmed: a second confirmation could meet another message."""
     hub = transport(mosquitto, "hub", protocol)
     async with hub.connect() as session:
         sent: list[int] = []
