@@ -4,7 +4,9 @@ It runs its own dry run, asks for a person itself, holds its own limits, and sto
 but `start` return at once; `run` (or a test, with `advance`) lets time pass.
 """
 
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import anyio
@@ -32,7 +34,7 @@ from safety.vocabulary import Vocabulary
 from sim.cooking import Cooking
 from sim.dish import Dish, write_log
 from sim.lifecycle import Change, begin, move, path, reborn, revive
-from sim.memory import DeviceMemory, Kept, MemoryFull
+from sim.memory import DeviceMemory, Kept, MemoryFull, MemoryUnavailable
 from sim.presence import FRESH_S, AnswerFault, Presence
 from sim.speech import Voice
 from sim.station import Station
@@ -40,6 +42,8 @@ from sim.station import Station
 FIRMWARE: Final = "aboyeur-sim 0.1"
 START_DEDUP_H: Final = 24
 MAX_RESUME_KEYS: Final = 64
+
+_log = logging.getLogger(__name__)
 
 Fetch = Callable[[str], Awaitable[bytes]]
 """Gets a recipe from the hub by its hash; raises `RecipeUnavailable`. Bounded in time."""
@@ -241,11 +245,16 @@ class Appliance:
         """Stop, in whatever state. Heat and motion are off before anything is written down (Core §6.2).
 
         None when neither execution nor request is known: then nothing starts under this id for a day.
+
+        Raises:
+            MemoryUnavailable: it is at rest, but that is not written down yet.
         """
         cooking = self._cooking
         if cooking is not None and ref in (cooking.life.execution, cooking.life.request):
-            cooking.stop()
-            self._settle()
+            try:
+                cooking.stop()
+            finally:
+                self._settle()
             self.memory.bar(cooking.life.request, self._station.clock.wall())
             return cooking.life.status()
         kept = self.memory.by_ref(ref)
@@ -257,6 +266,7 @@ class Appliance:
 
         Raises:
             Rejected: 404 unknown, 412 the execution has moved on, 409 it waits for nobody.
+            MemoryUnavailable: the dish is given up, because the device cannot remember what it does.
         """
         known = self.status(ref)
         if known is None:
@@ -267,13 +277,13 @@ class Appliance:
             raise Rejected(412, "precondition_failed", f"seq is {known.seq}")
         cooking = self._cooking
         waits = known.state in ("needs_human", "paused")
-        if cooking is None or cooking.life.execution != known.id or not waits:
+        if cooking is None or cooking.life.execution != known.id or cooking.barred or not waits:
             raise Rejected(409, "conflict", f"the execution is {known.state} and waits for nobody")
         while len(self._resumed) >= MAX_RESUME_KEYS:
             del self._resumed[next(iter(self._resumed))]
         self._resumed[key] = known.id
-        cooking.resume()
-        self._settle()
+        with self._or_fail_safe(cooking):
+            cooking.resume()
         return cooking.life.status()
 
     def present(self, word: PresenceWord) -> AnswerFault | None:
@@ -299,13 +309,19 @@ class Appliance:
     def press_pause(self) -> None:
         """The pause button: heat and motion off until somebody resumes."""
         if self._cooking is not None:
-            self._cooking.pause()
-            self._wake()
+            with self._or_fail_safe(self._cooking):
+                self._cooking.pause()
 
     def stick_heater(self) -> None:
         """Break the thermostat of the present step: the heater stays on until a limit cuts it."""
         if self._cooking is not None and self._cooking.dish.entered:
             self._cooking.dish.run.stick_heater(self._station.physical_s())
+            self._wake()
+
+    def pull_plug(self) -> None:
+        """Break the heater of the present step: it stays cold whatever its controller wants."""
+        if self._cooking is not None and self._cooking.dish.entered:
+            self._cooking.dish.run.lose_heater(self._station.physical_s())
             self._wake()
 
     # --- time ------------------------------------------------------------------------------------------
@@ -321,8 +337,12 @@ class Appliance:
             following = self._cooking.next()
             if following is None or following.at_s > self._station.clock.monotonic():
                 return
-            self._cooking.happen(following)
-            self._settle()
+            try:
+                with self._or_fail_safe(self._cooking):
+                    self._cooking.happen(following)
+            except MemoryUnavailable as error:
+                _log.error("%s gives its dish up: its memory cannot be written: %s", self.name, error)
+                return
 
     async def run(self) -> None:
         """Live: let things happen when they are due, until cancelled."""
@@ -409,7 +429,18 @@ class Appliance:
 
     def _somebody_is_there(self) -> None:
         if self._cooking is not None:
-            self._cooking.somebody_is_there()
+            with self._or_fail_safe(self._cooking):
+                self._cooking.somebody_is_there()
+
+    @contextmanager
+    def _or_fail_safe(self, cooking: Cooking) -> Iterator[None]:
+        """Whatever cannot be remembered is not done: the dish is given up, heat and motion first."""
+        try:
+            yield
+        except MemoryUnavailable:
+            cooking.fail_safe()
+            raise
+        finally:
             self._settle()
 
     def _settle(self) -> None:

@@ -13,13 +13,17 @@ from sim.station import Station
 
 PREPARE_S: Final = 30.0
 """Physical seconds before the first step: the arm goes home, the vessel is looked for. Nothing is heated."""
+TRY_AGAIN_S: Final = 1.0
+"""How long until a stop that could not be written down is written again; its heat is off all along."""
 REST_S: Final = 0.2
 """Real seconds until nothing moves any more after a stop (Core §6.2 allows 0.5)."""
 
 Reason = Literal["hands", "confirm", "late", "cold", "nobody", "limit"]
 """Why a dish waits for a person: she does the step, says that it is done, decides on one that takes too long
 or never gets warm, did not answer, or a local limit fired."""
-What = Literal["prepare", "cook", "rest", "done", "timeout", "cold", "limit", "progress", "nobody", "ask"]
+What = Literal[
+    "stop", "prepare", "cook", "rest", "done", "timeout", "cold", "limit", "progress", "nobody", "ask"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,16 @@ class Cooking:
         self._progress_s = math.inf
         self._waits_for: Reason | None = None
         self._alerted: set[str] = set()
+        self._barred = False
 
     # --- what happens by itself ------------------------------------------------------------------------
 
     def next(self) -> Due | None:
         """What happens next if nobody acts; None when nothing does."""
         speed = self._station.speed
+        if self._barred and self.life.state != "stopping" and not self.life.final:
+            at_s = self._since_s + TRY_AGAIN_S
+            return Due(at_s, "stop", at_s * speed)
         match self.life.state:
             case "accepted":
                 return Due(self._since_s, "prepare", self._since_s * speed)
@@ -89,6 +97,8 @@ class Cooking:
         """Do what is due. The physics takes it at its own instant, however late we are."""
         at_s = due.physical_s
         match due.what:
+            case "stop":
+                self.stop()
             case "prepare":
                 self._since_s = due.at_s
                 self._record(move(self.life, "preparing", self._now()))
@@ -113,15 +123,35 @@ class Cooking:
 
     # --- what others change ----------------------------------------------------------------------------
 
-    def stop(self) -> None:
-        """Heat and motion off first; then, where Core allows it, `stopping` or `stopped`."""
+    @property
+    def barred(self) -> bool:
+        """Whether it was stopped: nothing heats or moves for it any more."""
+        return self._barred
+
+    def bar(self) -> None:
+        """Heat and motion off for good. Nothing here can fail."""
+        self._barred = True
         self._rest()
+
+    def stop(self) -> None:
+        """Heat and motion off first; then, where Core allows it, `stopping` or `stopped`.
+
+        Raises:
+            MemoryUnavailable: it is at rest, and will be written down as soon as that works again.
+        """
+        self.bar()
+        if self.life.state in ("accepted", "preparing", "running", "paused", "needs_human"):
+            self._since_s = self._station.clock.monotonic()
         if self.life.state == "accepted":
             self._end("stopped", "aborted_safe")
         elif self.life.state in ("preparing", "running", "paused", "needs_human"):
-            self._since_s = self._station.clock.monotonic()
-            self.dish.helped(Intervention(kind="stop", at=self._now()))
             self._record(move(self.life, "stopping", self._now()))
+            self.dish.helped(Intervention(kind="stop", at=self._now()))
+
+    def fail_safe(self) -> None:
+        """The device cannot remember what it does: it does nothing more, and says so when it can."""
+        self.bar()
+        self._since_s = self._station.clock.monotonic()
 
     def pause(self) -> None:
         """Heat and motion off until somebody resumes."""
@@ -167,6 +197,8 @@ class Cooking:
     def _go(self, at_s: float) -> None:
         """Begin the present step, unless it is somebody else's or nobody is there."""
         presence, now_s = self._station.presence, self._station.clock.monotonic()
+        if self._barred:
+            return
         if self.dish.planned.by == "human":
             self._wait_for("hands", f"{self._name()} is done by hand; resume when it is done")
         elif self.dish.attended and not presence.fresh(now_s):

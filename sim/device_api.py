@@ -19,6 +19,7 @@ from adapters.documents import ExecutionStatus, PresenceWord
 from events import documents
 from events.documents import Document, DocumentError
 from sim.appliance import Appliance, Rejected
+from sim.memory import MemoryUnavailable
 
 MAX_BODY_BYTES: Final = documents.MAX_DOCUMENT_BYTES
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{2,127}")
@@ -74,15 +75,16 @@ def device_api(appliance: Appliance, access: Access) -> Litestar:
         return _status(202, await appliance.start(raw, request.headers.get("Idempotency-Key")))
 
     @get("/v1/executions/{ref:str}", sync_to_thread=False)
-    def status(request: Request[Any, Any, Any], ref: str) -> Response[bytes]:
+    def status(request: Request[Any, Any, Any]) -> Response[bytes]:
         admit(request)
-        known = appliance.status(ref)
+        known = appliance.status(_ref(request))
         if known is None:
             raise Rejected(404, "not_found", "neither an execution nor a request of this device")
         return _status(200, known)
 
     @post("/v1/executions/{ref:str}/stop", status_code=202, sync_to_thread=False)
-    def stop(ref: str) -> Response[bytes]:
+    def stop(request: Request[Any, Any, Any]) -> Response[bytes]:
+        ref = _ref(request)
         if not _ID.fullmatch(ref):
             raise Rejected(404, "not_found", "no execution can be called that; use the device's own control")
         known = appliance.stop(ref)
@@ -91,7 +93,7 @@ def device_api(appliance: Appliance, access: Access) -> Litestar:
         return _status(202, known)
 
     @post("/v1/executions/{ref:str}/resume", status_code=202)
-    async def resume(request: Request[Any, Any, Any], ref: str) -> Response[bytes]:
+    async def resume(request: Request[Any, Any, Any]) -> Response[bytes]:
         admit(request)
         match = request.headers.get("If-Match")
         if match is None:
@@ -103,12 +105,12 @@ def device_api(appliance: Appliance, access: Access) -> Litestar:
         if not 8 <= len(key) <= 128:
             raise Rejected(400, "idempotency_key_required", "an Idempotency-Key of 8 to 128 characters")
         documents.read(Resume, await request.body())
-        return _status(202, appliance.resume(ref, int(seq[1]), key))
+        return _status(202, appliance.resume(_ref(request), int(seq[1]), key))
 
     @get("/v1/executions/{ref:str}/log", sync_to_thread=False)
-    def log(request: Request[Any, Any, Any], ref: str) -> Response[bytes]:
+    def log(request: Request[Any, Any, Any]) -> Response[bytes]:
         admit(request)
-        raw = appliance.log(ref)
+        raw = appliance.log(_ref(request))
         if raw is None:
             raise Rejected(404, "not_found", "there is a log once the execution is over")
         return _json(200, raw)
@@ -127,6 +129,7 @@ def device_api(appliance: Appliance, access: Access) -> Litestar:
         exception_handlers={
             Rejected: _rejected,
             DocumentError: _unreadable,
+            MemoryUnavailable: _forgetful,
             HTTPException: _http,
             Exception: _broken,
         },
@@ -154,9 +157,18 @@ def _http(_: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     return problem(error.status_code, title, str(error.detail))
 
 
+def _forgetful(_: Request[Any, Any, Any], error: MemoryUnavailable) -> Response[bytes]:
+    return problem(503, "memory_unavailable", str(error))
+
+
 def _broken(_: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     _log.error("a request broke the device's API", exc_info=error)
     return problem(500, "internal_error", "a fault of the device; nothing is known of what it did")
+
+
+def _ref(request: Request[Any, Any, Any]) -> str:
+    """The id in the path: of an execution or of a request."""
+    return str(request.path_params["ref"])
 
 
 def _status(code: int, status: ExecutionStatus) -> Response[bytes]:

@@ -1,8 +1,8 @@
 """What a device remembers through a reboot: one small SQLite file beside it (Core §7; rulings X3, P2).
 
 Starts are remembered under their idempotency key for two days, stops of unknown requests for one. Every
-change is one synced transaction that returns after it is on the disk: a device may not say what it could
-forget.
+change is one synced transaction that returns after it is on the disk, or raises `MemoryUnavailable`: a
+device may not say what it could forget.
 """
 
 import sqlite3
@@ -51,6 +51,10 @@ class MemoryFull(Exception):
     """The device has promised to remember as much as it can; it takes nothing new."""
 
 
+class MemoryUnavailable(Exception):
+    """Nothing could be written: the disk is full, or somebody holds the file. Nothing was changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """An event that the broker has not confirmed yet."""
@@ -86,9 +90,15 @@ class Kept:
 class DeviceMemory:
     """The memory of one device, in `path`. Not for two processes at once."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, patience_s: float = 1.0) -> None:
+        """
+        Args:
+            patience_s: how long a write waits for somebody else's lock on the file.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, isolation_level=None, timeout=5, check_same_thread=False)
+        self._database = sqlite3.connect(
+            path, isolation_level=None, timeout=patience_s, check_same_thread=False
+        )
         path.chmod(0o600)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
@@ -97,6 +107,12 @@ class DeviceMemory:
     def close(self) -> None:
         """Close the file. Idempotent."""
         self._database.close()
+
+    def durability(self) -> tuple[str, int]:
+        """The journal mode and the `synchronous` level this connection really has."""
+        (mode,) = self._database.execute("PRAGMA journal_mode").fetchone()
+        (level,) = self._database.execute("PRAGMA synchronous").fetchone()
+        return str(mode), int(level)
 
     def next_boot(self) -> int:
         """Count one more start of this device; the first is 1."""
@@ -191,7 +207,7 @@ class DeviceMemory:
         now_s = at.timestamp()
         with self._transaction():
             self._database.execute("DELETE FROM bar WHERE until_s <= ?", (now_s,))
-            if self._bars() < MAX_BARS:
+            if self.bar_count() < MAX_BARS:
                 self._database.execute(
                     "INSERT INTO bar VALUES (?, ?) ON CONFLICT (ref) DO UPDATE SET until_s = "
                     "excluded.until_s",
@@ -236,7 +252,8 @@ class DeviceMemory:
             "DELETE FROM waiting WHERE number <= (SELECT max(number) FROM waiting) - ?", (MAX_WAITING,)
         )
 
-    def _bars(self) -> int:
+    def bar_count(self) -> int:
+        """How many bars are written down; at most `MAX_BARS`."""
         return int(self._database.execute("SELECT count(*) FROM bar").fetchone()[0])
 
     def _one(self, where: str, value: str) -> Kept | None:
@@ -248,13 +265,16 @@ class DeviceMemory:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
+        database = self._database
         try:
+            database.execute("BEGIN IMMEDIATE")
             yield
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+            database.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise MemoryUnavailable(str(error)) from error
+        finally:
+            if database.in_transaction:
+                database.execute("ROLLBACK")
 
 
 _SELECT: Final = "SELECT status, key, body, recipe, recipe_hash, began_s, log FROM execution"

@@ -133,6 +133,16 @@ class StepRun:
         if self.body is not None:
             self.body = self.body.aimed(math.inf, at_s)
 
+    def lose_heater(self, at_s: float) -> None:
+        """A fault: the heater gives nothing, whatever its controller wants."""
+        self.measure(at_s)
+        counted_s, active = self.timer_s(at_s), self.active
+        self._decide(at_s)
+        if self.body is not None:
+            self.body = self.body.aimed(None, at_s)
+        if active and self.heats:
+            self._counted_s, self._counting_from_s = counted_s, math.inf
+
     def allow_more(self, at_s: float) -> None:
         """Move the limit as the recipe's `extend` says, by half of its maxTime where it gives no figure."""
         if self._maximum_s is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapters.documents import ExecuteRequest, ExecutionLog, ExecutionStatus, PresenceWord
+from adapters.documents import ExecuteRequest, ExecutionLog, ExecutionStatus, LogStep, PresenceWord
 from events import documents
 from events.canonical import document_hash
 from events.times import format_date_time
@@ -92,7 +92,7 @@ class Bench:
         if self.memory is not None:
             self.memory.close()
         self.boots += 1
-        self.memory = DeviceMemory(self.folder / f"{self.device}.sqlite")
+        self.memory = DeviceMemory(self.folder / f"{self.device}.sqlite", patience_s=0.05)
         self.appliance = Appliance(
             name=self.device,
             capabilities=served_capabilities(
@@ -190,6 +190,12 @@ class Bench:
             self.clock.turn(self.clock.seconds + 5)
             self.appliance.resume(ref, status.seq, f"resume-{status.seq}-{number}")
         raise AssertionError("a person was needed without end")
+
+    def log_of_steps(self, node: str) -> LogStep:
+        """The line of a step that is over, of the dish that is not."""
+        cooking = self.appliance._cooking
+        assert cooking is not None
+        return next(step for step in cooking.dish.steps if step.node == node)
 
     def log_of(self, ref: str) -> ExecutionLog:
         """The device's log, after its signature was verified with the device's published key."""
