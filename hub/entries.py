@@ -149,6 +149,15 @@ class ResumeAsked(Entry, frozen=True, tag="resume.asked"):
     by: str
 
 
+class ResumeAnswered(Entry, frozen=True, tag="resume.answered"):
+    """A resume that carried a key was taken by the device; who repeats it gets the same answer."""
+
+    execution: str
+    by: str
+    key: str
+    body_hash: str
+
+
 class PersonPresent(Entry, frozen=True, tag="person.present"):
     """A person said that she is there (ruling P2)."""
 
@@ -214,6 +223,7 @@ Payload = (
     | StopSent
     | StopLanded
     | ResumeAsked
+    | ResumeAnswered
     | PersonPresent
     | QuestionClosed
     | DeviceLife

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from adapters.documents import CORE_VERSION, ExecuteRequest, Id, Refusal, RefusalReason
+from adapters.documents import CORE_VERSION, ExecuteRequest, Id, PresenceWord, Refusal, RefusalReason
 from events.canonical import digest
 from events.documents import DocumentError, OpenDocument, from_plain, parse
 from hub.directory import RecipeEntry
@@ -23,9 +23,10 @@ from mandates.tokens import Actor
 from safety.choice import Candidate, choose
 
 _STATUS: Final = msgspec.json.Decoder(HubStatus)
-_FIRST_ANSWER: Final = (
+FIRST_ANSWER: Final = (
     "SELECT body_hash, answer FROM idempotency WHERE kitchen = ?1 AND principal = ?2 AND key = ?3"
 )
+"""The first answer to a principal's key; see `replayed`."""
 _BUSY: Final = (
     "SELECT DISTINCT attempt.device FROM attempt JOIN execution ON execution.kitchen = attempt.kitchen "
     "AND execution.id = attempt.execution WHERE attempt.kitchen = ?1 AND attempt.phase <> 'closed' "
@@ -40,13 +41,15 @@ class OrderError(Exception):
         status: the HTTP status that says so.
         title: what is wrong, in a word.
         detail: what was found and what to do.
+        seq: the execution's present seq, where the caller's was another.
     """
 
-    def __init__(self, status: int, title: str, detail: str) -> None:
+    def __init__(self, status: int, title: str, detail: str, seq: int | None = None) -> None:
         super().__init__(f"{title}: {detail}")
         self.status = status
         self.title = title
         self.detail = detail
+        self.seq = seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +96,23 @@ class OrderDesk:
         body_hash = digest(body)
         first = await self._kitchen.store.read(
             lambda connection: connection.execute(
-                _FIRST_ANSWER, (self._kitchen.name, actor.id, asked.key)
+                FIRST_ANSWER, (self._kitchen.name, actor.id, asked.key)
             ).fetchone()
         )
         if first is not None:
-            return _replay(first, body_hash)
+            return Order(replayed(first, body_hash), None)
         await self._is_who_it_says(actor, asked)
         present = actor.role != "agent" and asked.request is not None and asked.request.x_human_present
         if present:
             self._kitchen.presence.said(actor.id)
         judged = await self._judge(actor, asked)
+        word = self._kitchen.presence.latest()
 
         def work(recording: Recording) -> Order:
             fold = recording.fold
-            first = fold.one(_FIRST_ANSWER, actor.id, asked.key)
+            first = fold.one(FIRST_ANSWER, actor.id, asked.key)
             if first is not None:
-                return _replay(first, body_hash)
+                return Order(replayed(first, body_hash), None)
             if present:
                 recording.record(PersonPresent(id=actor.id))
             outcome: Refusal | str
@@ -124,10 +128,10 @@ class OrderDesk:
                 outcome = min(
                     judged, key=lambda one: (one.name in busy, one.human_steps, one.time_steps, one.name)
                 ).name
-            recording.record(self._entry(actor, asked, body, outcome))
+            recording.record(self._entry(actor, asked, body, outcome, word))
             if isinstance(outcome, Refusal):
                 recording.turn_away(REFUSALS, outcome.reason, actor.id, outcome.detail or "")
-            answer = fold.one(_FIRST_ANSWER, actor.id, asked.key)
+            answer = fold.one(FIRST_ANSWER, actor.id, asked.key)
             assert answer is not None
             return Order(_STATUS.decode(answer[1]), outcome if isinstance(outcome, str) else None)
 
@@ -200,7 +204,9 @@ class OrderDesk:
             )
         return known
 
-    def _entry(self, actor: Actor, asked: _Asked, body: bytes, outcome: Refusal | str) -> ExecutionAsked:
+    def _entry(
+        self, actor: Actor, asked: _Asked, body: bytes, outcome: Refusal | str, word: PresenceWord | None
+    ) -> ExecutionAsked:
         """The entry of an order that was refused, or goes to the device `outcome`."""
         execution = self._kitchen.ids.new("exe")
         forward = None
@@ -218,6 +224,7 @@ class OrderDesk:
                 serve_by=request.serve_by,
                 mandate=request.mandate,
                 operating_mode=request.operating_mode,
+                x_presence=word,
             )
         return ExecutionAsked(
             execution=execution,
@@ -239,12 +246,17 @@ def _refusal(reason: RefusalReason, detail: str) -> Refusal:
     return Refusal(reason=reason, detail=detail[:500])
 
 
-def _replay(first: tuple[Any, ...], body_hash: str) -> Order:
+def replayed(first: tuple[Any, ...], body_hash: str) -> HubStatus:
+    """A row of `FIRST_ANSWER` as the answer to the same request again (ruling X5).
+
+    Raises:
+        OrderError: 422: it is not the same request.
+    """
     if first[0] != body_hash:
         raise OrderError(
             422, "idempotency_key_reused", "this key came before with another body: use a new key"
         )
-    return Order(_STATUS.decode(first[1]), None)
+    return _STATUS.decode(first[1])
 
 
 def _read(body: bytes, header_key: str | None) -> _Asked:

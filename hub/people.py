@@ -8,10 +8,13 @@ from adapters.protocol import DeviceError, DeviceUnreachable
 from events.documents import Document
 from events.times import parse_date_time
 from hub.brigade import Brigade
-from hub.entries import DeviceRead, PersonPresent, QuestionClosed, ResumeAsked
-from hub.executions.model import DeviceReport, Execution
+from hub.entries import DeviceRead, PersonPresent, QuestionClosed, ResumeAnswered, ResumeAsked
+from hub.executions.model import DeviceReport
+from hub.executions.view import HubStatus, view
 from hub.kitchen import Kitchen
-from hub.orders import OrderError
+from hub.orders import FIRST_ANSWER, OrderError, replayed
+from hub.projections import executions
+from hub.recorder import Recording
 
 _Outcome = Literal["answered", "too_late", "unreachable"]
 _OVER_S: Final = 120.0
@@ -122,10 +125,8 @@ class PeopleDesk:
                     answered.append(question.nonce)
         return answered
 
-    async def _answer(
-        self, person: str, question: _Question
-    ) -> Literal["answered", "too_late", "unreachable"]:
-        outcome: Literal["answered", "too_late", "unreachable"] = "answered"
+    async def _answer(self, person: str, question: _Question) -> _Outcome:
+        outcome: _Outcome = "answered"
         adapter = self._brigade.adapter(question.device)
         word = self._kitchen.presence.answer(person, question.nonce)
         try:
@@ -154,18 +155,34 @@ class PeopleDesk:
         )
         return [_Question(*row) for row in rows]
 
-    async def resume(self, person: str, execution: str, seq: int) -> Execution:
+    async def resume(
+        self, person: str, execution: str, seq: int, key: str | None, body_hash: str
+    ) -> HubStatus:
         """Go on after `person` did what was needed; `seq` is the hub's, as she saw it.
 
+        Args:
+            key: the request's Idempotency-Key, if it has one: the same again is answered as the first time.
+            body_hash: of the request.
+
         Raises:
-            OrderError: 404, 409, 412, or 503 where the device does not answer.
+            OrderError: 404, 409, 412, 422, or 503 where the device does not answer.
         """
+        if key is not None:
+            first = await self._kitchen.store.read(
+                lambda connection: connection.execute(
+                    FIRST_ANSWER, (self._kitchen.name, person, key)
+                ).fetchone()
+            )
+            if first is not None:
+                return replayed(first, body_hash)
         entry = self._kitchen.open_work.get(execution)
         if entry is None:
-            raise OrderError(404, "not_found", "no such execution is open")
+            raise OrderError(409, "conflict", "the execution has ended: there is nothing to resume")
         now = entry.execution
         if now.seq != seq:
-            raise OrderError(412, "precondition_failed", f"the execution is at seq {now.seq}: look again")
+            raise OrderError(
+                412, "precondition_failed", f"the execution is at seq {now.seq}: look again", seq=now.seq
+            )
         attempt = now.attempt
         if now.state not in ("needs_human", "paused") or attempt is None or attempt.device_execution is None:
             raise OrderError(409, "conflict", f"the execution is {now.state}: there is nothing to resume")
@@ -193,6 +210,14 @@ class PeopleDesk:
             device_execution=status.id,
             report=DeviceReport.of(status),
         )
-        await self._kitchen.recorder.record(read)
-        after = self._kitchen.open_work.get(execution)
-        return after.execution if after else now
+
+        def work(recording: Recording) -> HubStatus:
+            recording.record(read)
+            if key is not None:
+                first = recording.fold.one(FIRST_ANSWER, person, key)
+                if first is not None:
+                    return replayed(first, body_hash)
+                recording.record(ResumeAnswered(execution=execution, by=person, key=key, body_hash=body_hash))
+            return view(executions.load(recording.fold, execution))
+
+        return await self._kitchen.recorder.commit(work)

@@ -22,7 +22,7 @@ def build(parts: Parts) -> Litestar:
         route_handlers=[open.routes(parts), executions.routes(parts), household.routes(parts)],
         exception_handlers={
             Problem: lambda _request, error: problem(error),
-            OrderError: lambda _request, error: problem(Problem(error.status, error.title, error.detail)),
+            OrderError: _order,
             StoreFailed: _store_failed,
             HTTPException: _http,
             Exception: _unexpected,
@@ -31,6 +31,11 @@ def build(parts: Parts) -> Litestar:
         openapi_config=None,
         logging_config=None,
     )
+
+
+def _order(_request: Request[Any, Any, Any], error: OrderError) -> Response[bytes]:
+    more = {} if error.seq is None else {"seq": error.seq}
+    return problem(Problem(error.status, error.title, error.detail, **more))
 
 
 def _store_failed(_request: Request[Any, Any, Any], error: StoreFailed) -> Response[bytes]:

@@ -1,10 +1,12 @@
 """Core's endpoints of executions (Core §7; rulings X4-X7)."""
 
+import re
 from typing import Any
 
 from litestar import Request, Response, Router, get, post
 from litestar.params import FromPath
 
+from events.canonical import digest
 from events.documents import DocumentError, parse
 from hub.api.access import PEOPLE, allowed
 from hub.api.answers import Problem, answer
@@ -15,6 +17,7 @@ from hub.projections.executions import read_execution
 
 _READERS = frozenset({"owner", "person", "agent"})
 _LISTED_MOST = 200
+_SEQ = re.compile(r'([0-9]{1,15})|"([0-9]{1,15})"')
 
 
 def routes(parts: Parts) -> Router:
@@ -95,15 +98,17 @@ def routes(parts: Parts) -> Router:
         match = request.headers.get("if-match")
         if match is None:
             raise Problem(428, "precondition_required", "say which seq you saw: If-Match: <seq>")
-        seq = match.strip().removeprefix('"').removesuffix('"')
-        if not (seq.isascii() and seq.isdigit() and len(seq) < 16):
+        seq = _SEQ.fullmatch(match.strip())
+        if seq is None:
             raise Problem(400, "invalid", "If-Match is the execution's seq, bare or quoted")
-        now = await held(execution)
-        if now.seq != int(seq):
-            raise Problem(
-                412, "precondition_failed", f"the execution is at seq {now.seq}: look again", seq=now.seq
-            )
-        return answer(shown(await parts.people.resume(actor.id, execution, int(seq))), 202)
+        key = request.headers.get("idempotency-key")
+        if key is not None and not 8 <= len(key) <= 128:
+            raise Problem(400, "invalid", "an Idempotency-Key has 8 to 128 characters")
+        await held(execution)
+        body_hash = digest(f"resume {execution}\n".encode() + await request.body())
+        return answer(
+            await parts.people.resume(actor.id, execution, int(seq[1] or seq[2]), key, body_hash), 202
+        )
 
     @get("/v1/executions/{execution:str}/log", operation_id="log")
     async def log(request: Request[Any, Any, Any], execution: FromPath[str]) -> Response[bytes]:
@@ -111,7 +116,7 @@ def routes(parts: Parts) -> Router:
         await allowed(request, parts, "log", _READERS)
         now = await held(execution)
         wanted = request.query_params.get("attempt", str(len(now.attempts)))
-        if not (wanted.isascii() and wanted.isdigit()):
+        if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 10):
             raise Problem(400, "invalid", "attempt is a number")
         row = await kitchen.store.read(
             lambda connection: connection.execute(

@@ -6,6 +6,7 @@ from hub.entries import (
     DeviceLife,
     ExecutionAsked,
     LogCollected,
+    ResumeAnswered,
     StartGivenUp,
     StartRefused,
     StartSending,
@@ -75,15 +76,7 @@ def asked(fold: Fold, entry: ExecutionAsked) -> None:
         refusal=entry.refusal,
         attempts=attempts,
     )
-    fold.run(
-        "INSERT INTO idempotency (kitchen, principal, key, body_hash, execution, answer) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        entry.principal,
-        entry.key,
-        entry.body_hash,
-        entry.execution,
-        to_text(view(execution)),
-    )
+    _remember_answer(fold, entry.principal, entry.key, entry.body_hash, execution)
     fold.run(
         "INSERT INTO request (kitchen, id, principal, key) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
         entry.request_id,
@@ -149,6 +142,10 @@ def stop_landed(fold: Fold, entry: StopLanded) -> None:
     save(fold, before, advance.stop_landed(before, fold.at))
 
 
+def resume_answered(fold: Fold, entry: ResumeAnswered) -> None:
+    _remember_answer(fold, entry.by, entry.key, entry.body_hash, load(fold, entry.execution))
+
+
 def device_life(fold: Fold, entry: DeviceLife) -> None:
     fold.run(
         "UPDATE device SET life = ?3 WHERE kitchen = ?1 AND name = ?2",
@@ -207,6 +204,18 @@ def save(fold: Fold, before: Execution | None, after: Execution) -> None:
                     attempt.device_execution,
                 )
     publish_changes(fold, before, after)
+
+
+def _remember_answer(fold: Fold, principal: str, key: str, body_hash: str, execution: Execution) -> None:
+    fold.run(
+        "INSERT INTO idempotency (kitchen, principal, key, body_hash, execution, answer) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        principal,
+        key,
+        body_hash,
+        execution.id,
+        to_text(view(execution)),
+    )
 
 
 def _save_attempt(fold: Fold, execution: str, attempt: Attempt) -> None:

@@ -94,6 +94,8 @@ class Projector:
                 executions.stop_sent(fold, payload)
             case entries.StopLanded():
                 executions.stop_landed(fold, payload)
+            case entries.ResumeAnswered():
+                executions.resume_answered(fold, payload)
             case entries.DeviceLife():
                 executions.device_life(fold, payload)
             case entries.LogCollected():
