@@ -267,7 +267,7 @@ class Station:
             ).fetchone()
         )
         request = msgspec.json.decode(row[0], type=ExecuteRequest)
-        return replace(request, x_presence=self._kitchen.presence.latest())
+        return replace(request, x_presence=self._kitchen.presence.with_start(request.x_presence))
 
     async def _depart(self, execution: Execution, attempt: Attempt) -> bool:
         """Commit that the start may be at the device from now on; `False` where it may not leave any more."""
