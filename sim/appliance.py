@@ -46,11 +46,15 @@ MAX_RESUME_KEYS: Final = 64
 _log = logging.getLogger(__name__)
 
 Fetch = Callable[[str], Awaitable[bytes]]
-"""Gets a recipe from the hub by its hash; raises `RecipeUnavailable`. Bounded in time."""
+"""Gets a recipe from the hub by its hash; raises `RecipeUnavailable` or `HubSilent`. Bounded in time."""
 
 
 class RecipeUnavailable(Exception):
     """The hub did not give the recipe."""
+
+
+class HubSilent(Exception):
+    """The hub did not answer for the recipe at all, or is just starting: it may give it later."""
 
 
 class Rejected(Exception):
@@ -184,7 +188,8 @@ class Appliance:
         Raises:
             DocumentError: it cannot be read.
             Rejected: keys differ (400), another content under the key (422), the request was taken under
-                another key (409), the device belongs to no kitchen yet or remembers too much (503).
+                another key (409); not now (503): the device belongs to no kitchen yet, it remembers too much,
+                or the hub is silent. The same request may come again.
         """
         plain = documents.parse(raw)
         request = documents.from_plain(ExecuteRequest, plain)
@@ -388,6 +393,9 @@ class Appliance:
         try:
             plain = documents.parse(await self._fetch(wanted))
             found = document_hash(plain) if isinstance(plain, dict) else "no recipe"
+        except HubSilent as error:
+            # A hub that died while its start was under way sends it again; a refusal would stand for ever.
+            raise Rejected(503, "hub_silent", f"the hub does not answer for {wanted}: {error}") from None
         except RecipeUnavailable as error:
             return _refuse("recipe_hash_mismatch", f"the hub did not give {wanted}: {error}")
         except DocumentError as error:

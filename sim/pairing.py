@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from events.documents import MAX_DOCUMENT_BYTES, Document
 from events.mqtt import MqttSettings
-from sim.appliance import RecipeUnavailable
+from sim.appliance import HubSilent, RecipeUnavailable
 
 FETCH_WITHIN_S: Final = 3.0
 """Shorter than a hub waits for the answer to a start."""
@@ -58,7 +58,8 @@ class RecipeSource:
         """The recipe with this hash, as the hub gives it; whoever asked checks it.
 
         Raises:
-            RecipeUnavailable: no pairing, no hub, no recipe, too long, or not in time.
+            RecipeUnavailable: no pairing, no recipe, or too long.
+            HubSilent: no hub, not in time, or it cannot answer now.
         """
         pairing = self.pairing
         if pairing is None:
@@ -70,9 +71,9 @@ class RecipeSource:
                 async with self._client.stream("GET", url, headers=headers) as response:
                     return await _whole(response)
         except TimeoutError:
-            raise RecipeUnavailable(f"no answer within {FETCH_WITHIN_S:g} s") from None
+            raise HubSilent(f"no answer within {FETCH_WITHIN_S:g} s") from None
         except httpx.HTTPError as error:
-            raise RecipeUnavailable(type(error).__name__) from None
+            raise HubSilent(type(error).__name__) from None
 
 
 @asynccontextmanager
@@ -84,6 +85,8 @@ async def recipe_source() -> AsyncGenerator[RecipeSource, None]:
 
 
 async def _whole(response: httpx.Response) -> bytes:
+    if response.status_code >= 500:
+        raise HubSilent(f"the hub answers {response.status_code}")
     if response.status_code != 200:
         raise RecipeUnavailable(f"the hub answers {response.status_code}")
     body = bytearray()

@@ -181,6 +181,22 @@ class Bench:
             self.appliance.advance()
         raise AssertionError(f"never came to {states}")
 
+    def turn_to_step(self, ref: str, node: str, most: int = 500) -> None:
+        """Let time pass until the device works on `node`; the person answers every question."""
+        for _ in range(most):
+            status = self.appliance.status(ref)
+            assert status is not None
+            if self.open_nonce() is not None:
+                assert self.answer() is None
+            elif status.step is not None and status.step.node == node and self.appliance.moving():
+                return
+            else:
+                due_s = self.appliance.due()
+                assert due_s is not None, f"nothing will happen any more while {status.state}"
+                self.clock.turn(due_s)
+                self.appliance.advance()
+        raise AssertionError(f"never came to {node}")
+
     def cook(self, ref: str) -> ExecutionStatus:
         """Let time pass until the dish is over; the person answers and helps whenever she is needed."""
         for number in range(200):

@@ -8,7 +8,7 @@ import pytest
 
 from events.canonical import document_hash
 from events.documents import DocumentError
-from sim.appliance import RecipeUnavailable, Rejected
+from sim.appliance import HubSilent, Rejected
 
 Benches = Callable[..., Any]
 
@@ -107,14 +107,29 @@ async def test_a_recipe_that_is_not_exactly_the_one_asked_for_is_not_cooked(
         assert status.refusal.reason == "recipe_hash_mismatch"
 
 
-async def test_a_hub_that_does_not_answer_is_a_recipe_that_is_missing(bench: Benches) -> None:
-    async def silent(_: str) -> bytes:
-        raise RecipeUnavailable("no answer within 3 s")
-
-    one = bench(fetch=silent)
+async def test_a_hub_that_does_not_give_the_recipe_is_refused(bench: Benches) -> None:
+    one = bench()
+    one.recipes.clear()
     status = await one.start("koshari")
     assert status.refusal.reason == "recipe_hash_mismatch"
-    assert "no answer" in status.refusal.detail
+    assert "404" in status.refusal.detail
+
+
+async def test_a_start_whose_hub_fell_silent_is_not_remembered_and_may_come_again(bench: Benches) -> None:
+    answers: list[bytes] = []
+
+    async def silent(_: str) -> bytes:
+        if not answers:
+            raise HubSilent("no answer within 3 s")
+        return answers[0]
+
+    one = bench(fetch=silent)
+    with pytest.raises(Rejected) as rejected:
+        await one.start("koshari")
+    assert (rejected.value.status, rejected.value.title) == (503, "hub_silent")
+    assert one.said() == []
+    answers.append(json.dumps(one.samples["recipes"]["koshari"]).encode())
+    assert (await one.start("koshari")).state == "accepted"
 
 
 async def test_a_recipe_this_device_cannot_read_is_refused_though_its_hash_is_right(
