@@ -7,15 +7,18 @@ from anyio.abc import TaskGroup
 
 from adapters.protocol import DeviceAdapter
 from hub.directory import DeviceEntry
-from hub.entries import DeviceLife
+from hub.entries import DeviceLife, DeviceRhythm
 from hub.executions.model import Execution
 from hub.kitchen import Kitchen
+from hub.liveness import DEFAULT_INTERVAL_S
 from hub.stations import Station
 from hub.stops import StopDesk
 from hub.store.database import StoreFailed
 
 LOOK_EVERY_S: Final = 0.2
 """How often the watch looks who has fallen silent."""
+RHYTHM_EVERY_S: Final = 60.0
+"""A device that changes its interval all the time is written down no oftener than this."""
 
 
 class Brigade:
@@ -27,6 +30,8 @@ class Brigade:
         self._stations: dict[str, tuple[Station, anyio.CancelScope]] = {}
         self._returned: set[str] = set()
         self._said: dict[str, str] = {}
+        self._rhythms: dict[str, float] = {}
+        self._rhythm_due: dict[str, float] = {}
         self.outbox_bell = anyio.Event()
         self.stops = StopDesk(kitchen, self, tasks)
         kitchen.recorder.listen(self)
@@ -47,7 +52,8 @@ class Brigade:
         for name in [name for name in self._stations if name not in devices]:
             self._stations.pop(name)[1].cancel()
             self._kitchen.liveness.forget(name)
-            self._said.pop(name, None)
+            for known in (self._said, self._rhythms, self._rhythm_due):
+                known.pop(name, None)
         for device in devices.values():
             if device.name not in self._stations:
                 self._open(device)
@@ -57,6 +63,7 @@ class Brigade:
         scope = anyio.CancelScope()
         self._stations[device.name] = (station, scope)
         self._said[device.name] = device.life
+        self._rhythms[device.name] = device.interval_s or DEFAULT_INTERVAL_S
 
         async def serve() -> None:
             with scope:
@@ -98,6 +105,10 @@ class Brigade:
         self._returned.add(device)
         self.rebooted(device)
 
+    def incomplete(self, device: str) -> None:
+        """Something that a device said may be missing here: only its status tells what holds."""
+        self.rebooted(device)
+
     # --- The watch --------------------------------------------------------------------------------------
 
     async def watch(self) -> None:
@@ -119,7 +130,22 @@ class Brigade:
                     break  # still pending; the next look tries again
                 del pending[device]
                 self._said[device] = "alive" if entry.life == "returned" else entry.life
+            await self._note_rhythms()
             await self._kitchen.clock.sleep(LOOK_EVERY_S)
+
+    async def _note_rhythms(self) -> None:
+        """Write down whose interval changed, so that a restarted hub waits long enough for a slow device."""
+        now = self._kitchen.clock.monotonic()
+        for device, interval_s in self._kitchen.liveness.intervals().items():
+            known = self._rhythms.get(device)
+            if known in (None, interval_s) or now < self._rhythm_due.get(device, now):
+                continue
+            try:
+                await self._kitchen.recorder.record(DeviceRhythm(device=device, interval_s=interval_s))
+            except StoreFailed:
+                return  # the next look tries again
+            self._rhythms[device] = interval_s
+            self._rhythm_due[device] = now + RHYTHM_EVERY_S
 
     def _is_new(self, entry: DeviceLife) -> bool:
         said = self._said.get(entry.device)

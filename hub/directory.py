@@ -33,6 +33,8 @@ class DeviceEntry:
     capabilities_text: str
     safety_limits_text: str
     life: str
+    interval_s: float | None = None
+    """Of its heartbeats, as it said last; `None` where it never did."""
 
     @classmethod
     def stranger(cls, name: str, url: str) -> "DeviceEntry":
@@ -97,9 +99,9 @@ def read_directory(connection: sqlite3.Connection, kitchen: str) -> Directory:
         enrolled[person] = Enrolment(role, frozenset(record.kid for record in own))
         records.update((record.kid, record) for record in own)
     devices: dict[str, DeviceEntry] = {}
-    for name, url, salt, broker_hash, keys, capabilities, limits, life in connection.execute(
-        "SELECT name, url, salt, broker_hash, keys, capabilities, safety_limits, life FROM device "
-        "WHERE kitchen = ? ORDER BY name",
+    for name, url, salt, broker_hash, keys, capabilities, limits, life, interval_s in connection.execute(
+        "SELECT name, url, salt, broker_hash, keys, capabilities, safety_limits, life, interval_s "
+        "FROM device WHERE kitchen = ? ORDER BY name",
         (kitchen,),
     ):
         own = _KEYS.decode(keys)
@@ -114,6 +116,7 @@ def read_directory(connection: sqlite3.Connection, kitchen: str) -> Directory:
             capabilities_text=capabilities,
             safety_limits_text=limits,
             life=life,
+            interval_s=interval_s,
         )
         enrolled[name] = Enrolment("device", frozenset(record.kid for record in own))
         # A device cannot take a kid that a person has: the person's record stands.

@@ -180,6 +180,13 @@ class DeviceLife(Entry, frozen=True, tag="device.life"):
     life: Literal["late", "lost", "returned"]
 
 
+class DeviceRhythm(Entry, frozen=True, tag="device.rhythm"):
+    """How often a device shows that it lives, where that is not as it was."""
+
+    device: str
+    interval_s: float
+
+
 class ConditionEnded(Entry, frozen=True, tag="condition.ended"):
     """A person ended an alarm or a fault."""
 
@@ -227,6 +234,7 @@ Payload = (
     | PersonPresent
     | QuestionClosed
     | DeviceLife
+    | DeviceRhythm
     | ConditionEnded
     | LogCollected
     | DamageAccepted

@@ -48,5 +48,5 @@ class Kitchen:
     async def reload(self) -> None:
         """Read the directory anew, after an enrolment."""
         self.directory = await self.store.read(lambda connection: read_directory(connection, self.name))
-        for device in self.directory.devices:
-            self.liveness.watch(device, self.clock.monotonic())
+        for device in self.directory.devices.values():
+            self.liveness.watch(device.name, self.clock.monotonic(), device.interval_s)

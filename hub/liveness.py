@@ -35,9 +35,9 @@ class Liveness:
         self._listening_since: float | None = None
         self._judged_at: float | None = None
 
-    def watch(self, device: str, now: float) -> None:
-        """Begin to watch a device, if it is not watched yet; nothing is known of it."""
-        self._pulses.setdefault(device, _Pulse(DEFAULT_INTERVAL_S, "unknown", now))
+    def watch(self, device: str, now: float, interval_s: float | None = None) -> None:
+        """Begin to watch a device, if it is not watched yet; nothing is known of it but its interval."""
+        self._pulses.setdefault(device, _Pulse(interval_s or DEFAULT_INTERVAL_S, "unknown", now))
 
     def forget(self, device: str) -> None:
         """Stop watching a device."""
@@ -91,6 +91,10 @@ class Liveness:
         """What is known of a device now."""
         pulse = self._pulses.get(device)
         return pulse.life if pulse is not None else "unknown"
+
+    def intervals(self) -> dict[str, float]:
+        """Every device's heartbeat interval in seconds, as it said last."""
+        return {device: pulse.interval_s for device, pulse in self._pulses.items()}
 
     def of(self, lives: Iterable[Life]) -> list[str]:
         """The devices whose life is one of `lives`."""

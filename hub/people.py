@@ -149,7 +149,7 @@ class PeopleDesk:
         rows = await self._kitchen.store.read(
             lambda connection: connection.execute(
                 "SELECT device, subject, nonce, expires_at, why FROM question WHERE kitchen = ? "
-                "ORDER BY device, subject",
+                "AND open = 1 ORDER BY device, subject",
                 (self._kitchen.name,),
             ).fetchall()
         )

@@ -41,8 +41,8 @@ def taken(fold: Fold, entry: EventTaken, event: Event | None = None) -> None:
         fold.seq,
     )
     of_execution = isinstance(event.data, ExecutionData)
-    if of_execution and envelope.cookwalaseq is not None and envelope.subject is not None:
-        _in_order(fold, entry.device, event, envelope.subject, envelope.cookwalaseq)
+    if of_execution and envelope.cookwalaseq is not None:
+        _in_order(fold, entry.device, event, event.subject, envelope.cookwalaseq)
         return
     if of_execution:
         _unnumbered(fold, entry.device, event)
@@ -105,7 +105,9 @@ def condition_ended(fold: Fold, entry: ConditionEnded) -> None:
 
 def question_closed(fold: Fold, entry: QuestionClosed) -> None:
     fold.run(
-        "DELETE FROM question WHERE kitchen = ?1 AND device = ?2 AND nonce = ?3", entry.device, entry.nonce
+        "UPDATE question SET open = 0 WHERE kitchen = ?1 AND device = ?2 AND nonce = ?3",
+        entry.device,
+        entry.nonce,
     )
 
 
@@ -178,7 +180,7 @@ def _apply(fold: Fold, device: str, subject: str, event: Event, said: DeviceRepo
 
 def _unnumbered(fold: Fold, device: str, event: Event) -> None:
     """An execution event without a number counts on arrival (ruling E1), after what is known already."""
-    subject = event.envelope.subject or event.envelope.source
+    subject = event.subject
     row = fold.one(
         "SELECT boot, seq, report FROM subject WHERE kitchen = ?1 AND device = ?2 AND subject = ?3",
         device,
@@ -203,6 +205,8 @@ def _set_position(fold: Fold, device: str, subject: str, request: str | None, sa
         int(said.state not in FINAL),
         to_text(said),
     )
+    if said.state in FINAL:
+        executions.close_question(fold, device, subject)
 
 
 def _report_of(event: Event, boot: str, seq: int, before: DeviceReport | None) -> DeviceReport:
@@ -280,20 +284,34 @@ def _question(fold: Fold, device: str, event: Event) -> None:
     subject = event.envelope.subject or device
     expires = _utc(data.expires_at) if data.expires_at else _utc(event.envelope.time)
     row = fold.one(
-        "SELECT expires_at FROM question WHERE kitchen = ?1 AND device = ?2 AND subject = ?3", device, subject
+        "SELECT expires_at, nonce FROM question WHERE kitchen = ?1 AND device = ?2 AND subject = ?3",
+        device,
+        subject,
     )
-    if row is not None and row[0] >= expires:
+    if row is not None and (row[0], row[1]) >= (expires, nonce):
         return
     fold.run(
-        "INSERT INTO question (kitchen, device, subject, nonce, expires_at, why) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET nonce = excluded.nonce, "
-        "expires_at = excluded.expires_at, why = excluded.why",
+        "INSERT INTO question (kitchen, device, subject, nonce, expires_at, why, open) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET nonce = excluded.nonce, "
+        "expires_at = excluded.expires_at, why = excluded.why, open = excluded.open",
         device,
         subject,
         nonce,
         expires,
         data.message.get("en") or next(iter(data.message.values()), "is anybody there?"),
+        int(not _over(fold, device, subject)),
     )
+
+
+def _over(fold: Fold, device: str, subject: str) -> bool:
+    """Whether an execution of a device has ended, so that what it asked for came to nothing."""
+    row = fold.one(
+        "SELECT open FROM subject WHERE kitchen = ?1 AND device = ?2 AND subject = ?3", device, subject
+    )
+    if row is not None and not row[0]:
+        return True
+    found = executions.attempt_of(fold, device, None, subject)
+    return found is not None and executions.load(fold, found[0]).final
 
 
 def _utc(time: str) -> str:

@@ -4,6 +4,7 @@ import msgspec
 
 from hub.entries import (
     DeviceLife,
+    DeviceRhythm,
     ExecutionAsked,
     LogCollected,
     ResumeAnswered,
@@ -159,6 +160,12 @@ def device_life(fold: Fold, entry: DeviceLife) -> None:
         save(fold, before, advance.device_lost(before, entry.device, fold.at))
 
 
+def device_rhythm(fold: Fold, entry: DeviceRhythm) -> None:
+    fold.run(
+        "UPDATE device SET interval_s = ?3 WHERE kitchen = ?1 AND name = ?2", entry.device, entry.interval_s
+    )
+
+
 def log_collected(fold: Fold, entry: LogCollected) -> None:
     fold.run(
         "INSERT INTO device_log (kitchen, execution, attempt, verdict, document) VALUES (?1, ?2, ?3, ?4, ?5) "
@@ -198,11 +205,7 @@ def save(fold: Fold, before: Execution | None, after: Execution) -> None:
     if after.final and (before is None or not before.final):
         for attempt in after.attempts:
             if attempt.device_execution is not None:
-                fold.run(
-                    "DELETE FROM question WHERE kitchen = ?1 AND device = ?2 AND subject = ?3",
-                    attempt.device,
-                    attempt.device_execution,
-                )
+                close_question(fold, attempt.device, attempt.device_execution)
     publish_changes(fold, before, after)
 
 
@@ -215,6 +218,13 @@ def _remember_answer(fold: Fold, principal: str, key: str, body_hash: str, execu
         body_hash,
         execution.id,
         to_text(view(execution)),
+    )
+
+
+def close_question(fold: Fold, device: str, subject: str) -> None:
+    """What a device asked about an execution of its own is over."""
+    fold.run(
+        "UPDATE question SET open = 0 WHERE kitchen = ?1 AND device = ?2 AND subject = ?3", device, subject
     )
 
 

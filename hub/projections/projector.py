@@ -98,6 +98,8 @@ class Projector:
                 executions.resume_answered(fold, payload)
             case entries.DeviceLife():
                 executions.device_life(fold, payload)
+            case entries.DeviceRhythm():
+                executions.device_rhythm(fold, payload)
             case entries.LogCollected():
                 executions.log_collected(fold, payload)
             case entries.QuestionClosed():
