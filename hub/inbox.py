@@ -25,7 +25,10 @@ from hub.recorder import Recording
 from hub.store.rings import QUARANTINE
 
 _HEARTBEAT: Final = "cookwala.device.heartbeat"
+_ONLINE: Final = "cookwala.device.online"
 _WINDOW_S: Final = 60.0
+_BEAT_MOST_BYTES: Final = 4_096
+"""No heartbeat is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class _Usage:
     since: float
     events: int = 0
     bytes: int = 0
+    exceeded: bool = False
 
 
 class Attention(Protocol):
@@ -66,6 +70,10 @@ class Attention(Protocol):
 
     def returned(self, device: str) -> None:
         """A device is heard for the first time after silence."""
+        ...
+
+    def incomplete(self, device: str) -> None:
+        """Something that a device said may be missing here: only its status tells what holds."""
         ...
 
 
@@ -113,8 +121,10 @@ class Inbox:
         known = self._kitchen.directory.devices.get(device)
         if known is None:
             return _Turned("unknown_device", device, "no device of that name is registered", delivery.payload)
-        excess = self._over_quota(device, len(delivery.payload))
-        if excess is not None:
+        size = len(delivery.payload)
+        excess = self._over_quota(device, size)
+        # A device that says too much is not thereby dead: its heartbeats are heard all the same.
+        if excess is not None and (topic.category != "device" or size > _BEAT_MOST_BYTES):
             return _Turned("quota", device, excess, delivery.payload)
         registry = self._kitchen.registry
         try:
@@ -128,10 +138,15 @@ class Inbox:
         refused = admit(event, publisher, self._kitchen.name, registry, topic=topic)
         if refused is not None:
             return _Turned(refused.reason, device, refused.detail, event.raw)
+        if event.envelope.type == _HEARTBEAT:
+            return self._heartbeat(device, event, delivery, live=live)
+        if excess is not None:
+            return _Turned("quota", device, excess, delivery.payload)
         if event.event_type.event_class == "telemetry":
-            if event.envelope.type == _HEARTBEAT:
-                return self._heartbeat(device, event, delivery, live=live)
             return None
+        if live and not delivery.retained and event.envelope.type == _ONLINE:
+            # It was away from the broker, and what it said before may have been lost there.
+            self._attention.incomplete(device)
         if live and not delivery.retained and isinstance(event.data, ExecutionData):
             self._boot(device, event.data.x_boot)
         return _Taken(device, event)
@@ -164,14 +179,18 @@ class Inbox:
         now = self._kitchen.clock.monotonic()
         usage = self._usage.get(device)
         if usage is None or now - usage.since >= _WINDOW_S:
+            if usage is not None and usage.exceeded:
+                self._attention.incomplete(device)
             usage = self._usage[device] = _Usage(now)
         usage.events += 1
         usage.bytes += size
+        excess = None
         if usage.events > quotas.events_per_device_per_minute:
-            return f"more than {quotas.events_per_device_per_minute} events in a minute"
-        if usage.bytes > quotas.payload_bytes * 64:
-            return f"more than {quotas.payload_bytes * 64} bytes in a minute"
-        return None
+            excess = f"more than {quotas.events_per_device_per_minute} events in a minute"
+        elif usage.bytes > quotas.payload_bytes * 64:
+            excess = f"more than {quotas.payload_bytes * 64} bytes in a minute"
+        usage.exceeded = usage.exceeded or excess is not None
+        return excess
 
     def _commit(self, recording: Recording, taken: Sequence[_Taken], turned: Sequence[_Turned]) -> int:
         """One transaction for the batch; how many of its events were there already."""
@@ -197,9 +216,8 @@ class Inbox:
             if self._same_as_logged(recording, seen[0], event):
                 return _Turned("duplicate", device, "", b"")
             return _Turned("id_conflict", device, f"{event.envelope.id} came before with other content", b"")
-        subject = event.envelope.subject
-        if isinstance(event.data, ExecutionData) and subject is not None:
-            excess = self._too_many_subjects(recording, device, subject)
+        if isinstance(event.data, ExecutionData):
+            excess = self._too_many_subjects(recording, device, event.subject)
             if excess is not None:
                 return _Turned("quota", device, excess, b"")
         recording.record(EventTaken(device=device, event=msgspec.Raw(event.raw)), event)

@@ -65,6 +65,7 @@ class Heard:
     news: list[frozenset[str]] = field(default_factory=list)
     rebooted: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
+    incomplete: list[str] = field(default_factory=list)
 
 
 class _Attention:
@@ -79,6 +80,9 @@ class _Attention:
 
     def returned(self, device: str) -> None:
         self._heard.returned.append(device)
+
+    def incomplete(self, device: str) -> None:
+        self._heard.incomplete.append(device)
 
 
 class ScriptedDevice:
