@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 
-@click.command(name="kitchen")
+@click.command(name="kitchen", short_help="Run simulated appliances to try a hub with.")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -26,10 +26,15 @@ import click
 def kitchen(folder: Path, speed: float, base_port: int, heartbeat_s: float, log_level: str) -> None:
     """Run the sample appliances as a simulated kitchen, until interrupted.
 
-    Each answers over HTTP at once; it joins the bus when its pairing file is in the folder:
+    Each answers over HTTP at once; it joins the bus when its pairing file is in the folder. The sample
+    recipes are written to FOLDER/recipes.
 
     \b
-      aboyeur devices add demo-oven http://127.0.0.1:9104 > FOLDER/demo-oven.pairing.json
+    Example:
+      aboyeur kitchen --folder appliances
+      aboyeur devices add demo-oven http://127.0.0.1:9104 \\
+        --out appliances/demo-oven.pairing.json
+      aboyeur recipes add appliances/recipes/koshari.json
     """
     # Imported here, so that `aboyeur --help` does not load a whole kitchen.
     import anyio
@@ -50,8 +55,12 @@ async def _until_told(folder: Path, speed: float, base_port: int, heartbeat_s: f
     """Run until SIGINT or SIGTERM."""
     import anyio
 
-    from sim.kitchen import run_kitchen
+    from sim.kitchen import run_kitchen, sample_recipes
 
+    recipes = folder / "recipes"
+    recipes.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, raw in sample_recipes().items():
+        (recipes / f"{name}.json").write_bytes(raw)
     async with anyio.create_task_group() as group:
 
         async def run() -> None:

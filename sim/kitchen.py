@@ -67,16 +67,21 @@ def sample_devices() -> list[DeviceData]:
     Raises:
         SamplesMissing: the package is not there.
     """
-    try:
-        raw = resources.files("cookwala_samples").joinpath("data/bundle.json").read_bytes()
-    except (ModuleNotFoundError, FileNotFoundError):
-        raise SamplesMissing("install the extra `demo`: pip install 'aboyeur[demo]'") from None
-    bundle: dict[str, Any] = json.loads(raw)
+    bundle = _sample_bundle()
     limits = msgspec.json.encode(bundle["safetyLimits"])
     return [
         DeviceData(name, msgspec.json.encode(capabilities), limits)
         for name, capabilities in bundle["devices"].items()
     ]
+
+
+def sample_recipes() -> dict[str, bytes]:
+    """The recipes of `cookwala-samples` by short name: `koshari`, `lentil-soup` and others.
+
+    Raises:
+        SamplesMissing: the package is not there.
+    """
+    return {name: msgspec.json.encode(recipe) for name, recipe in _sample_bundle()["recipes"].items()}
 
 
 def own_vocabulary() -> Vocabulary:
@@ -202,6 +207,15 @@ def _read_pairing(place: _Place) -> Pairing | str | None:
     except (OSError, DocumentError) as error:
         return str(error)
     return pairing if pairing.device == place.appliance.name else f"it is for {pairing.device}"
+
+
+def _sample_bundle() -> dict[str, Any]:
+    try:
+        raw = resources.files("cookwala_samples").joinpath("data/bundle.json").read_bytes()
+    except (ModuleNotFoundError, FileNotFoundError):
+        raise SamplesMissing("install the extra `demo`: pip install 'aboyeur[demo]'") from None
+    bundle: dict[str, Any] = json.loads(raw)
+    return bundle
 
 
 def _make(folder: Path) -> None:
