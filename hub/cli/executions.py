@@ -20,7 +20,7 @@ def command(invocation: Invocation, *, execution: str | None, every: bool, as_js
     Examples:
       aboyeur executions
       aboyeur executions --all
-      aboyeur executions exec-0123456789abcdef0123
+      aboyeur executions exe-0123456789abcdef0123
     """
     from hub.cli.client import segment
 

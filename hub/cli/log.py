@@ -27,8 +27,8 @@ def command(
 
     \b
     Examples:
-      aboyeur log exec-0123456789abcdef0123
-      aboyeur log exec-0123456789abcdef0123 --out koshari-log.json
+      aboyeur log exe-0123456789abcdef0123
+      aboyeur log exe-0123456789abcdef0123 --out koshari-log.json
     """
     import sys
 

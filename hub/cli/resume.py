@@ -19,7 +19,7 @@ def command(invocation: Invocation, *, execution: str, seq: int | None, as_json:
 
     \b
     Example:
-      aboyeur resume exec-0123456789abcdef0123
+      aboyeur resume exe-0123456789abcdef0123
     """
     from hub.cli.client import HubProblem, segment
 

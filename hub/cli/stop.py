@@ -28,7 +28,7 @@ def command(ctx: click.Context, *, execution: str, reason: str | None, no_wait: 
 
     \b
     Example:
-      aboyeur stop exec-0123456789abcdef0123
+      aboyeur stop exe-0123456789abcdef0123
     """
     from hub.cli.client import HubProblem, segment
 
