@@ -81,7 +81,7 @@ def check(one: Bench) -> None:
         assert (one.appliance.log(subject) is not None) == final
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(deeds=st.lists(DEEDS, min_size=3, max_size=25))
 def test_only_cores_transitions_are_shown_and_heat_is_on_only_while_running(
     samples: dict[str, Any], deeds: list[tuple[str, Any]]
