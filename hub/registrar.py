@@ -120,12 +120,14 @@ class Registrar:
         directory = self._kitchen.directory
         if mandate.agent in directory.people or mandate.agent in directory.devices:
             raise OrderError(422, "invalid", f"{mandate.agent} is no agent")
+        now = self._kitchen.clock.wall()
         verdict = check_mandate(
             plain,
             requested_by=mandate.agent,
             token_actor=mandate.agent,
             scope=mandate.scopes[0],
-            now=self._kitchen.clock.wall(),
+            now=now,
+            first_seen=now,
             keys=directory.keys,
             enrolled=directory.enrolled,
         )

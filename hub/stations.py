@@ -344,6 +344,7 @@ class Station:
                     recipe_hash=recipe_hash,
                     request=request,
                     device_execution=device_execution,
+                    first_seen=self._kitchen.clock.wall(),
                 )
                 verdict = LogCollected(
                     execution=execution,

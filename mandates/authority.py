@@ -35,6 +35,7 @@ MandateReason = (
         "role_may_not_grant",
         "key_not_enrolled",
         "key_not_valid_now",
+        "seen_after_revocation",
         "other_mandate",
         "mandate_expired",
         "outside_scope",
@@ -86,6 +87,7 @@ def check_mandate(
     keys: KeyRing,
     enrolled: Mapping[str, Enrolment],
     token_mandate: str | None = None,
+    first_seen: datetime | None = None,
 ) -> MandateVerdict:
     """Whether the agent `token_actor` may ask for something of `scope` at the moment `now` (aware).
 
@@ -99,6 +101,7 @@ def check_mandate(
         keys: the public keys known here.
         enrolled: the actors of this household by id.
         token_mandate: the hash of the mandate that the caller's token was given for, if it was for one.
+        first_seen: when the household first saw this mandate (aware), where that is known. Only ever denies.
     """
     if requested_by != token_actor:
         return _mismatch(f"the token is {token_actor!a}'s, the request {requested_by!a}'s")
@@ -114,9 +117,16 @@ def check_mandate(
         return _refused("mandate_unreadable", str(error))
     if mandate.agent != token_actor:
         return _mismatch(f"the mandate is {mandate.agent!a}'s, the token {token_actor!a}'s")
-    verdict = verify_document(plain, keys)
+    verdict = verify_document(plain, keys, first_seen=first_seen)
     if not verdict.ok:
         return _refused(verdict.reason, verdict.detail, content_hash)
+    if not verdict.counts:
+        return _refused(
+            "seen_after_revocation",
+            f"it first came here at {first_seen}, when the key that signed it was revoked",
+            content_hash,
+            verdict.form,
+        )
     try:
         signature = from_plain(AgentMandate, plain).signature
     except DocumentError as error:

@@ -190,6 +190,14 @@ def standing(record: KeyRecord, at: datetime) -> Standing:
     return "valid"
 
 
+def revoked_by(record: KeyRecord, at: datetime) -> bool:
+    """Whether the key was revoked at the moment `at` (aware) or before; also where its time is unreadable."""
+    if record.revoked_at is None:
+        return False
+    revoked_at = read_time(record.revoked_at)
+    return revoked_at is None or at >= revoked_at
+
+
 def verifies(record: KeyRecord, message: bytes, signature: bytes) -> bool:
     """Whether `signature` is this key's over `message`. False also for a public key that is none."""
     if len(signature) != SIGNATURE_BYTES:

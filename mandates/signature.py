@@ -2,14 +2,15 @@
 
 *hash*: over the ASCII text of the document hash. It says nothing of kid, algorithm and time, so whoever holds
 the document may write another `signedAt` beside it; the verdict says so.
-*header*: over the canonical JSON of `{alg, hash, kid, signedAt}` and the document's `kind` where it has one.
+*header*: over the canonical JSON of `{alg, hash, kid, signedAt}` and the document's `kind` where it has one
+(or the kind its reader knows it by: entries of a log say `Event` there and have no such member).
 
 Documents are plain JSON values as `events.documents.parse` gives them. Verifying answers every input with a
 verdict: what cannot be read is not valid.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -18,7 +19,7 @@ from events.documents import DocumentError
 from events.times import format_date_time
 from mandates import base64url
 from mandates.documents import KeyRecord
-from mandates.keys import KeyRing, PrivateKey, Standing, read_time, standing, verifies
+from mandates.keys import KeyRing, PrivateKey, Standing, read_time, revoked_by, standing, verifies
 
 Form = Literal["hash", "header"]
 SignatureReason = Literal[
@@ -32,6 +33,8 @@ SignatureReason = Literal[
     "key_revoked",
     "bad_signature",
 ]
+FirstSeen = Literal["seen_before_revocation", "seen_after_revocation"]
+Caveat = Literal["signedAt_unprotected", "seen_after_revocation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +42,56 @@ class Verdict:
     """What a document's signature is worth.
 
     Attributes:
-        ok: whether it holds.
+        ok: whether it holds, judged by the time it says it was made.
         reason: `ok`, or the first thing found wrong, in the order of `SignatureReason`.
         form: the form it holds in; None when it does not hold.
         detail: for people: what was found.
+        first_seen: the second result, of a signature that holds in the hash form and whose reader told when
+            the document was first seen; None elsewhere. It takes from what the signature is good for and
+            changes nothing about `ok`.
     """
 
     ok: bool
     reason: SignatureReason
     form: Form | None = None
     detail: str = ""
+    first_seen: FirstSeen | None = None
 
     @property
     def signed_at_unprotected(self) -> bool:
         """Whether the signature leaves `signedAt` open to anyone's pen (the hash form)."""
         return self.form == "hash"
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is good for authority and evidence: it holds, and was not first seen too late."""
+        return self.ok and self.first_seen != "seen_after_revocation"
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """What is to be said beside the reason, by name."""
+        named: list[Caveat] = ["signedAt_unprotected"] if self.signed_at_unprotected else []
+        if self.first_seen == "seen_after_revocation":
+            named.append("seen_after_revocation")
+        return tuple(named)
+
 
 def sign_document(
-    document: Mapping[str, Any], key: PrivateKey, *, signed_at: datetime, form: Form = "header"
+    document: Mapping[str, Any],
+    key: PrivateKey,
+    *,
+    signed_at: datetime,
+    form: Form = "header",
+    kind: str | None = None,
 ) -> dict[str, Any]:
     """`document` with a new `signature` member by `key`; one it had before is replaced.
+
+    Args:
+        document: plain JSON values.
+        key: who signs.
+        signed_at: aware.
+        form: the seed's (`hash`) or the later one.
+        kind: what the header names as the kind; None: the document's own `kind` member.
 
     Raises:
         DocumentError: no canonical JSON, or its `hash` member is not its hash.
@@ -70,7 +102,8 @@ def sign_document(
             "invalid", f"the document's hash is {hash_text}, the member says otherwise", "$.hash"
         )
     at = format_date_time(signed_at)
-    message = _message(form, document, hash_text, alg=key.alg, kid=key.kid, signed_at=at)
+    header = _header(document, kind, hash_text, alg=key.alg, kid=key.kid, signed_at=at)
+    message = _message(form, hash_text, header)
     signature = {
         "alg": key.alg,
         "kid": key.kid,
@@ -80,10 +113,19 @@ def sign_document(
     return {**document, "signature": signature}
 
 
-def verify_document(document: object, keys: KeyRing) -> Verdict:
+def verify_document(
+    document: object, keys: KeyRing, *, kind: str | None = None, first_seen: datetime | None = None
+) -> Verdict:
     """Whether `document` carries a signature of a key in `keys` that was good when it says it was signed.
 
     The key is judged before the signature, so a signature of a revoked key is called that whatever it holds.
+
+    Args:
+        document: plain JSON values, or anything at all.
+        keys: the records known here.
+        kind: what the header must name as the kind; None: the document's own `kind` member.
+        first_seen: when the reader first saw the document (aware), where that is known. A key's thief can
+            write any `signedAt` into the hash form; he cannot have shown it before he had the key.
     """
     signature = document.get("signature") if isinstance(document, Mapping) else None
     if not isinstance(document, Mapping) or not isinstance(signature, Mapping):
@@ -105,7 +147,11 @@ def verify_document(document: object, keys: KeyRing) -> Verdict:
     worth = standing(record, at)
     if worth != "valid":
         return _no(_OF_STANDING[worth], f"{record.kid}, signed at {signed_at}")
-    return _compare(document, signature.get("sig"), record, signed_at)
+    verdict = _compare(document, signature.get("sig"), record, signed_at, kind)
+    if not verdict.signed_at_unprotected or first_seen is None:
+        return verdict
+    late = revoked_by(record, first_seen)
+    return replace(verdict, first_seen="seen_after_revocation" if late else "seen_before_revocation")
 
 
 _OF_STANDING: Final[Mapping[Standing, SignatureReason]] = {
@@ -115,7 +161,9 @@ _OF_STANDING: Final[Mapping[Standing, SignatureReason]] = {
 }
 
 
-def _compare(document: Mapping[Any, Any], sig: object, record: KeyRecord, signed_at: str) -> Verdict:
+def _compare(
+    document: Mapping[Any, Any], sig: object, record: KeyRecord, signed_at: str, kind: str | None
+) -> Verdict:
     if not isinstance(sig, str):
         return _no("bad_signature", "sig is not a text")
     try:
@@ -124,11 +172,9 @@ def _compare(document: Mapping[Any, Any], sig: object, record: KeyRecord, signed
         return _no("bad_signature", f"sig: {error}")
     try:
         hash_text = document_hash(document)
+        header = _header(document, kind, hash_text, alg=record.alg, kid=record.kid, signed_at=signed_at)
         forms: tuple[Form, ...] = ("header", "hash")
-        messages = {
-            form: _message(form, document, hash_text, alg=record.alg, kid=record.kid, signed_at=signed_at)
-            for form in forms
-        }
+        messages = {form: _message(form, hash_text, header) for form in forms}
     except DocumentError as error:
         return _no("bad_signature", f"the document has no canonical JSON: {error}")
     except (RecursionError, TypeError, ValueError, AttributeError) as error:
@@ -143,16 +189,18 @@ def _compare(document: Mapping[Any, Any], sig: object, record: KeyRecord, signed
     return _no("bad_signature", f"{record.kid} did not sign {hash_text}")
 
 
-def _message(
-    form: Form, document: Mapping[str, Any], hash_text: str, *, alg: str, kid: str, signed_at: str
-) -> bytes:
-    if form == "hash":
-        return hash_text.encode("ascii")
+def _message(form: Form, hash_text: str, header: Mapping[str, str]) -> bytes:
+    return hash_text.encode("ascii") if form == "hash" else canonical(header)
+
+
+def _header(
+    document: Mapping[str, Any], kind: str | None, hash_text: str, *, alg: str, kid: str, signed_at: str
+) -> dict[str, str]:
     header = {"alg": alg, "hash": hash_text, "kid": kid, "signedAt": signed_at}
-    kind = document.get("kind")
-    if isinstance(kind, str) and kind:
-        header["kind"] = kind
-    return canonical(header)
+    named = document.get("kind") if kind is None else kind
+    if isinstance(named, str) and named:
+        header["kind"] = named
+    return header
 
 
 def _no(reason: SignatureReason, detail: str) -> Verdict:

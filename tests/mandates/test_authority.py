@@ -174,6 +174,8 @@ CASES: list[tuple[str, Any, dict[str, Any], MandateReason, MandateRefusal | None
     ("by an agent for itself", signed(PLANNER, principal="agent:planner"), {}, "role_may_not_grant", NOT),
     ("by a key that only a device says is Anna's", signed(CLAIMED), {}, "key_not_enrolled", NOT),
     ("by a key revoked since", signed(ANNA_OLD), {}, "key_not_valid_now", NOT),
+    ("seen too late", signed(ANNA_OLD, form="hash"), {"first_seen": NOW}, "seen_after_revocation", NOT),
+    ("seen in time", signed(ANNA_OLD, form="hash"), {"first_seen": SIGNED}, "key_not_valid_now", NOT),
     ("by a key whose time is over", signed(ANNA_SHORT), {}, "key_not_valid_now", NOT),
     ("another than the token's", signed(), {"token_mandate": "sha256:" + "0" * 64}, "other_mandate", NOT),
     # 202 refused, mandate_scope
