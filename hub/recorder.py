@@ -9,6 +9,7 @@ from events.envelope import Event
 from hub import entries
 from hub.entries import Payload
 from hub.executions.model import Execution
+from hub.projections.executions import read_execution
 from hub.projections.fold import Fold
 from hub.projections.projector import Projector
 from hub.store.database import StoreFailed
@@ -47,6 +48,11 @@ class Recording:
             touched=self.touched,
         )
 
+    @property
+    def last_seq(self) -> int:
+        """The place of the newest entry, those of this transaction included."""
+        return self._transaction.last_seq
+
     def logged(self, seq: int) -> bytes | None:
         """The payload of an entry; `None` where it was erased."""
         return self._transaction.payload_of(seq)
@@ -78,6 +84,9 @@ class Recorder:
         self._listeners: list[Listener] = []
         self._writer: Writer | None = None
         self._attached = anyio.Event()
+        self._in_doubt: set[str] = set()
+        self.doubt = anyio.Event()
+        """Set where a commit was not confirmed: what it would have changed may or may not be on disk."""
 
     def attach(self, writer: Writer) -> None:
         """The writer is there: what waited for it goes on."""
@@ -98,20 +107,61 @@ class Recorder:
             Exception: whatever `work` raised; nothing of it is stored.
         """
 
+        touching: set[str] = set()
+
         def recorded(transaction: Transaction) -> tuple[T, dict[str, tuple[int, Execution]]]:
             recording = Recording(transaction, self._projector)
-            return work(recording), recording.touched
+            try:
+                return work(recording), recording.touched
+            finally:
+                touching.update(recording.touched)
 
         with anyio.move_on_after(STARTING_S):
             await self._attached.wait()
         if self._writer is None:
             raise StoreFailed("the hub is still starting")
-        with anyio.CancelScope(shield=True):
-            value, touched = await self._writer.submit(recorded)
+        try:
+            with anyio.CancelScope(shield=True):
+                value, touched = await self._writer.submit(recorded)
+        except StoreFailed:
+            self._in_doubt |= touching
+            self.doubt.set()
+            raise
+        self._tell(touched)
+        return value
+
+    def _tell(self, touched: dict[str, tuple[int, Execution]]) -> None:
         for seq, execution in touched.values():
             for listener in self._listeners:
                 listener.changed(seq, execution)
-        return value
+
+    async def settle(self) -> None:
+        """Have the listeners told what really holds of executions that are in doubt since a failed commit.
+
+        A failure after the commit itself (of the log's head, say) leaves on disk what nobody was told.
+
+        Raises:
+            StoreFailed: not yet.
+        """
+        self.doubt = anyio.Event()
+        doubtful, self._in_doubt = self._in_doubt, set()
+
+        def look(recording: Recording) -> dict[str, tuple[int, Execution]]:
+            found = {}
+            for execution in sorted(doubtful):
+                row = recording.fold.one(
+                    "SELECT body FROM execution WHERE kitchen = ?1 AND id = ?2", execution
+                )
+                if row is not None:
+                    found[execution] = (recording.last_seq, read_execution(row[0]))
+            return found
+
+        try:
+            # As a work of the writer: nothing can change between the look and the telling.
+            self._tell(await self.commit(look))
+        except StoreFailed:
+            self._in_doubt |= doubtful
+            raise
 
     async def record(self, payload: Payload) -> None:
         """Have one entry committed.

@@ -53,6 +53,7 @@ from hub.store.writer import Journal, Writer, log_identity
 from safety.vocabulary import VOCABULARY_RESOURCE, Vocabulary
 
 _LOG: Final = logging.getLogger("aboyeur.service")
+_CATCH_UP_EVERY_S: Final = 1.0
 
 
 class LogDamaged(Exception):
@@ -186,6 +187,7 @@ class _Hub:
             async with self._broker(), anyio.create_task_group() as on_the_bus:
                 on_the_bus.start_soon(bus.run, name="bus")
                 on_the_bus.start_soon(brigade.watch, name="watch")
+                on_the_bus.start_soon(self._catch_up, brigade, name="catch up")
                 brigade.reconcile()
                 _LOG.info("the hub of the kitchen %s answers at %s", settings.kitchen, settings.url())
                 if ready is not None:
@@ -221,6 +223,20 @@ class _Hub:
         rows = await self._store.read(lambda connection: open_executions(connection, self._kitchen.name))
         for execution in rows:
             self._kitchen.open_work.changed(0, execution)
+
+    async def _catch_up(self, brigade: Brigade) -> None:
+        """After a commit that was not confirmed, learn what of it holds; until cancelled."""
+        kitchen = self._kitchen
+        while True:
+            await kitchen.recorder.doubt.wait()
+            try:
+                await kitchen.recorder.settle()
+                await kitchen.reload()
+            except StoreFailed as failure:
+                _LOG.warning("the store fails; what holds is not known yet: %s", failure.detail)
+                await self._clock.sleep(_CATCH_UP_EVERY_S)
+            else:
+                brigade.sync()
 
     def _broker(self) -> AbstractAsyncContextManager[object]:
         broker = self._settings.broker

@@ -5,15 +5,16 @@ own, and is committed only then; neither the store nor a free queue is needed fo
 """
 
 import logging
-from dataclasses import dataclass
-from typing import Final, Protocol
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from adapters.protocol import DeviceAdapter, DeviceError, DeviceUnreachable, StopAnswer
 from hub.entries import DeviceRead, StopAsked, StopLanded, StopSent
-from hub.executions.model import DeviceReport, Execution
+from hub.executions.model import DeviceReport, Execution, Stop
 from hub.executions.states import FINAL
 from hub.kitchen import Kitchen
 from hub.projections import executions
@@ -37,16 +38,36 @@ class AdapterSource(Protocol):
 
 @dataclass(slots=True)
 class _Running:
-    """A stop on its way; later callers join it."""
+    """A stop on its way; later callers join it.
+
+    Attributes:
+        tried: it was sent once, or need not be.
+        committed: it was recorded once.
+        reached: whether the device has it, or none was needed.
+        answer: what the device last said to it.
+        news: there is something to record.
+        recorded: something was recorded; a new event for each round.
+    """
 
     by: str
     reason: str | None
-    tried: anyio.Event
-    committed: anyio.Event
+    tried: anyio.Event = field(default_factory=anyio.Event)
+    committed: anyio.Event = field(default_factory=anyio.Event)
+    news: anyio.Event = field(default_factory=anyio.Event)
+    recorded: anyio.Event = field(default_factory=anyio.Event)
     reached: bool = False
-    """Whether the device has it."""
+    answer: StopAnswer | None = None
     recorded_asked: bool = False
     recorded_sent: bool = False
+
+    def seen_on(self, execution: Execution) -> Execution:
+        """`execution` with this stop on it, where the store has not taken it yet."""
+        if execution.final or execution.stop is not None:
+            return execution
+        phase: Literal["asked", "sent", "landed"] = "asked"
+        if self.answer is not None:
+            phase = "landed" if self.answer.outcome == "landed" else "sent"
+        return replace(execution, stop=Stop(phase=phase, by=self.by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,44 +121,83 @@ class StopDesk:
             await running.committed.wait()
         now = self._kitchen.open_work.get(execution)
         if now is not None:
-            return StopOutcome(now.execution, running.reached)
+            return StopOutcome(running.seen_on(now.execution), running.reached)
         ended = await self._ended(execution)
-        return StopOutcome(ended or (entry.execution if entry else None), running.reached)
+        if ended is None and entry is not None:
+            ended = running.seen_on(entry.execution)
+        return StopOutcome(ended, running.reached)
 
     def _begin(self, execution: str, by: str, reason: str | None) -> _Running:
-        running = self._running[execution] = _Running(by, reason, anyio.Event(), anyio.Event())
+        running = self._running[execution] = _Running(by, reason)
         self._tasks.start_soon(self._see_it_land, execution, running, name=f"stop {execution}")
         return running
 
     async def _ended(self, execution: str) -> Execution | None:
         """The execution as the store has it, if the store answers soon."""
-        with anyio.move_on_after(ANSWER_WITHIN_S):
-            row = await self._kitchen.store.read(
-                lambda connection: connection.execute(
-                    "SELECT body FROM execution WHERE kitchen = ? AND id = ?",
-                    (self._kitchen.name, execution),
-                ).fetchone()
-            )
-            return executions.read_execution(row[0]) if row else None
+        try:
+            with anyio.move_on_after(ANSWER_WITHIN_S):
+                row = await self._kitchen.store.read(
+                    lambda connection: connection.execute(
+                        "SELECT body FROM execution WHERE kitchen = ? AND id = ?",
+                        (self._kitchen.name, execution),
+                    ).fetchone()
+                )
+                return executions.read_execution(row[0]) if row else None
+        except StoreFailed as failure:
+            _LOG.warning("whether %s has ended cannot be read: %s", execution, failure.detail)
         return None
 
     async def _see_it_land(self, execution: str, running: _Running) -> None:
+        """Send it until it landed, and record what comes of that beside: neither waits for the other."""
         wait_s = _AGAIN_FIRST_S
         try:
-            while True:
-                answer = await self._try(execution, running)
-                running.tried.set()
-                await self._commit(execution, running, answer)
-                entry = self._kitchen.open_work.get(execution)
-                stop = entry.execution.stop if entry else None
-                if entry is None or (stop is not None and stop.phase == "landed"):
-                    return
-                await self._kitchen.clock.sleep(wait_s)
-                wait_s = min(wait_s * 2, _AGAIN_MOST_S)
+            async with anyio.create_task_group() as beside:
+                beside.start_soon(self._record, execution, running, name=f"record the stop of {execution}")
+                while not self._landed(execution):
+                    running.recorded = anyio.Event()
+                    running.answer = await self._try(execution, running) or running.answer
+                    running.tried.set()
+                    running.news.set()
+                    with anyio.move_on_after(wait_s):
+                        await running.recorded.wait()
+                        if not self._landed(execution):
+                            await self._kitchen.clock.sleep(wait_s)
+                    wait_s = min(wait_s * 2, _AGAIN_MOST_S)
+                beside.cancel_scope.cancel()
         finally:
             running.tried.set()
             running.committed.set()
             del self._running[execution]
+
+    def _landed(self, execution: str) -> bool:
+        entry = self._kitchen.open_work.get(execution)
+        return entry is None or (entry.execution.stop is not None and entry.execution.stop.phase == "landed")
+
+    async def _record(self, execution: str, running: _Running) -> None:
+        """Record what is new, again and again where the store fails; until cancelled."""
+        try:
+            while True:
+                await running.news.wait()
+                running.news = anyio.Event()
+                try:
+                    await self._commit(execution, running)
+                except StoreFailed as failure:
+                    _LOG.warning(
+                        "the stop of %s is under way but not recorded yet: %s", execution, failure.detail
+                    )
+                    running.news.set()
+                    await self._kitchen.clock.sleep(_AGAIN_FIRST_S)
+                else:
+                    running.committed.set()
+                    running.recorded.set()
+        finally:
+            if not running.recorded_asked:
+                # The hub is ending: with this on disk its next run goes on with the stop.
+                with anyio.CancelScope(shield=True):
+                    try:
+                        await self._commit(execution, running)
+                    except StoreFailed as failure:
+                        _LOG.warning("the stop of %s is not recorded: %s", execution, failure.detail)
 
     async def _try(self, execution: str, running: _Running) -> StopAnswer | None:
         """Send it once; what the device said, `None` where nobody did."""
@@ -163,8 +223,13 @@ class StopDesk:
                 break
         return answer
 
-    async def _commit(self, execution: str, running: _Running, answer: StopAnswer | None) -> None:
-        """Record what is new; a failing store is met again on the next round."""
+    async def _commit(self, execution: str, running: _Running) -> None:
+        """Record what is new.
+
+        Raises:
+            StoreFailed: it is not on disk.
+        """
+        answer = running.answer
 
         def work(recording: Recording) -> None:
             now = executions.load(recording.fold, execution)
@@ -192,13 +257,7 @@ class StopDesk:
         status = answer.status if answer else None
         news = status is None or status.state in FINAL or not running.recorded_sent
         if running.recorded_asked and not (sent and news):
-            running.committed.set()
             return
-        try:
-            await self._kitchen.recorder.commit(work)
-        except StoreFailed as failure:
-            _LOG.warning("the stop of %s is under way but not recorded yet: %s", execution, failure.detail)
-            return
+        await self._kitchen.recorder.commit(work)
         running.recorded_asked = True
         running.recorded_sent = running.recorded_sent or sent
-        running.committed.set()

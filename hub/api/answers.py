@@ -1,5 +1,6 @@
 """Answers and problems (RFC 9457) as bytes; bodies as bytes, read by our own strict decoder."""
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -31,8 +32,8 @@ class Problem(Exception):
         self.more = more
 
 
-def problem(error: Problem) -> Response[bytes]:
-    """A problem as an answer."""
+def problem(error: Problem, headers: Mapping[str, str] | None = None) -> Response[bytes]:
+    """A problem as an answer; `headers` are what the framework says beside it (a 405's Allow)."""
     document = {
         "type": "about:blank",
         "title": error.title,
@@ -40,10 +41,10 @@ def problem(error: Problem) -> Response[bytes]:
         "detail": error.detail,
         **error.more,
     }
-    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
-    return Response(
-        msgspec.json.encode(document), status_code=error.status, media_type=PROBLEM, headers=headers
-    )
+    said = dict(headers or {})
+    if error.status == 401:
+        said["WWW-Authenticate"] = "Bearer"
+    return Response(msgspec.json.encode(document), status_code=error.status, media_type=PROBLEM, headers=said)
 
 
 def answer(value: Any, status: int = 200) -> Response[bytes]:

@@ -44,11 +44,12 @@ def _store_failed(_request: Request[Any, Any, Any], error: StoreFailed) -> Respo
     )
 
 
-def _http(_request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+def _http(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    if error.status_code == 404 and request.url.path.rstrip("/").endswith("/stop"):
+        return problem(executions.unknown_to_stop("no execution can be called that"))
     titles = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-    return problem(
-        Problem(error.status_code, titles.get(error.status_code, "invalid"), error.detail or "bad request")
-    )
+    title = titles.get(error.status_code, "invalid" if error.status_code < 500 else "internal")
+    return problem(Problem(error.status_code, title, error.detail or "bad request"), headers=error.headers)
 
 
 def _unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -1,9 +1,12 @@
 """Core's endpoints of executions (Core §7; rulings X4-X7)."""
 
+import logging
 import re
-from typing import Any
+from typing import Any, Final
 
+import anyio
 from litestar import Request, Response, Router, get, post
+from litestar.exceptions import HTTPException
 from litestar.params import FromPath
 
 from events.canonical import digest
@@ -16,8 +19,12 @@ from hub.parts import Parts
 from hub.projections.executions import read_execution
 
 _READERS = frozenset({"owner", "person", "agent"})
-_LISTED_MOST = 200
-_SEQ = re.compile(r'([0-9]{1,15})|"([0-9]{1,15})"')
+_LISTED_MOST: Final = 200
+_STOP_BODY_MOST: Final = 4096
+_STOP_BODY_WITHIN_S: Final = 0.2
+_SHORT: Final = re.compile(r"[0-9]{1,4}")
+_LOG: Final = logging.getLogger("aboyeur.api")
+_SEQ: Final = re.compile(r'([0-9]{1,15})|"([0-9]{1,15})"')
 
 
 def routes(parts: Parts) -> Router:
@@ -83,12 +90,7 @@ def routes(parts: Parts) -> Router:
         by, reason = _who_stops(await _body_of_a_stop(request))
         outcome = await parts.brigade.stops.stop(execution, by, reason)
         if outcome.execution is None:
-            raise Problem(
-                404,
-                "not_found",
-                f"no execution called {execution} is known here; to stop an appliance now, "
-                "use the control on the appliance",
-            )
+            raise unknown_to_stop(f"no execution called {execution} is known here")
         return answer(shown(outcome.execution), 202)
 
     @post("/v1/executions/{execution:str}/resume", operation_id="resume")
@@ -131,12 +133,23 @@ def routes(parts: Parts) -> Router:
     return Router("/", route_handlers=[start, executions, execution, stop, resume, log])
 
 
+def unknown_to_stop(why: str) -> Problem:
+    """The answer to a stop that finds nothing to stop (ruling X4)."""
+    return Problem(404, "not_found", f"{why}; to stop an appliance now, use the control on the appliance")
+
+
 async def _body_of_a_stop(request: Request[Any, Any, Any]) -> bytes:
-    """The body, if it comes; a stop never waits for one and never fails for one."""
-    length = request.headers.get("content-length", "0")
-    if not length.isdigit() or not 0 < int(length) <= 4096:
+    """The body, if it comes at once; a stop never waits for one and never fails for one."""
+    length = request.headers.get("content-length", "")
+    if not _SHORT.fullmatch(length) or int(length) > _STOP_BODY_MOST:
         return b""
-    return await request.body()
+    body = b""
+    with anyio.move_on_after(_STOP_BODY_WITHIN_S):
+        try:
+            body = await request.body()
+        except HTTPException as error:  # the caller is gone; the stop is not
+            _LOG.info("a stop came without the body it announced: %s", error.detail)
+    return body
 
 
 def _who_stops(body: bytes) -> tuple[str, str | None]:

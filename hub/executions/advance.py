@@ -47,6 +47,8 @@ def report(
     if execution.final or attempt.number != len(execution.attempts):
         return execution
     way = shortest_path(execution.state, said.state)
+    if way is None and said.state in FINAL and execution.stop is not None:
+        return stop_landed(execution, at)
     if way is None:
         return _waiting(
             execution,
@@ -149,9 +151,8 @@ def stop_landed(execution: Execution, at: str) -> Execution:
     attempt = execution.attempt
     if attempt is not None:
         execution = _put(execution, replace(attempt, phase="closed"))
-    if execution.state == "accepted":
-        return _go(execution, "stopped", at)
-    return execution
+    # Also where a device forgot what it was at: it is barred there now, and nothing else would end it here.
+    return _go(execution, "stopped", at)
 
 
 def device_lost(execution: Execution, device: str, at: str) -> Execution:

@@ -74,6 +74,11 @@ class Transaction:
         self._entries.append((kind, payload))
         return self._base + len(self._entries)
 
+    @property
+    def last_seq(self) -> int:
+        """The seq of the newest entry, those of this group included."""
+        return self._base + len(self._entries)
+
     def payload_of(self, seq: int) -> bytes | None:
         """The payload of an entry, stored or appended in this very group; `None` where it was erased."""
         if seq > self._base:
