@@ -5,7 +5,7 @@ but `start` return at once; `run` (or a test, with `advance`) lets time pass.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -18,24 +18,22 @@ from adapters.documents import (
     LogDevice,
     PresenceWord,
     Refusal,
-    RefusalReason,
     State,
 )
 from events import documents
 from events.canonical import canonical, digest, document_hash
-from events.documents import DocumentError
 from events.seams import Clock, Ids
 from events.times import format_date_time
-from mandates.keys import PrivateKey, read_time
-from safety.documents import Capabilities, Recipe, SafetyLimits
-from safety.dryrun import dry_run, trusted_sensors
+from mandates.keys import PrivateKey
+from safety.documents import Capabilities, SafetyLimits
 from safety.enforcement import LimitWatch
 from safety.vocabulary import Vocabulary
+from sim.acceptance import Acceptance, Fetch, Rejected
 from sim.cooking import Cooking
 from sim.dish import Dish, write_log
 from sim.lifecycle import Change, begin, move, path, reborn, revive
 from sim.memory import DeviceMemory, Kept, MemoryFull, MemoryUnavailable
-from sim.presence import FRESH_S, AnswerFault, Presence
+from sim.presence import AnswerFault, Presence
 from sim.speech import Voice
 from sim.station import Station
 
@@ -44,33 +42,6 @@ START_DEDUP_H: Final = 24
 MAX_RESUME_KEYS: Final = 64
 
 _log = logging.getLogger(__name__)
-
-Fetch = Callable[[str], Awaitable[bytes]]
-"""Gets a recipe from the hub by its hash; raises `RecipeUnavailable` or `HubSilent`. Bounded in time."""
-
-
-class RecipeUnavailable(Exception):
-    """The hub did not give the recipe."""
-
-
-class HubSilent(Exception):
-    """The hub did not answer for the recipe at all, or is just starting: it may give it later."""
-
-
-class Rejected(Exception):
-    """A call that is wrong in form or comes at the wrong moment; nothing was changed.
-
-    Attributes:
-        status: the HTTP status that says so.
-        title: a short name for it.
-        detail: what was found.
-    """
-
-    def __init__(self, status: int, title: str, detail: str = "") -> None:
-        super().__init__(detail or title)
-        self.status = status
-        self.title = title
-        self.detail = detail
 
 
 class Appliance:
@@ -109,8 +80,14 @@ class Appliance:
         self.limits_document = limits
         self._capabilities = documents.read(Capabilities, capabilities)
         self._limits = documents.read(SafetyLimits, limits)
-        self._fetch = fetch
-        self._altitude_m = altitude_m
+        self._acceptance = Acceptance(
+            capabilities=self._capabilities,
+            limits=self._limits,
+            vocabulary=vocabulary,
+            clock=clock,
+            fetch=fetch,
+            altitude_m=altitude_m,
+        )
         self.memory = memory
         self.boot = f"{name}-{memory.next_boot()}"
         actor = self._capabilities.actor
@@ -216,12 +193,12 @@ class Appliance:
         dish: Dish | None = None
         refusal: Refusal | None = None
         if not self._barred(request):
-            refusal = self._objection(request)
+            refusal = self._acceptance.objection(request, busy=self._cooking is not None)
             if refusal is None:
-                recipe = await self._recipe(request)
+                recipe = await self._acceptance.recipe(request)
                 # Somebody may have stopped it while the recipe came.
                 if not self._barred(request):
-                    refusal, dish = self._rehearse(request, recipe)
+                    refusal, dish = self._acceptance.rehearse(request, recipe)
         first = begin(station.ids.new("ex"), request.id, self.boot, station.now_text(), refusal)
         changes = [first]
         if dish is None and refusal is None:
@@ -368,72 +345,10 @@ class Appliance:
         await clock.sleep(max(0.0, due_s - clock.monotonic()))
         waiting.cancel()
 
-    # --- deciding on a start ---------------------------------------------------------------------------
-
-    def _objection(self, request: ExecuteRequest) -> Refusal | None:
-        """What speaks against a request before its recipe is looked at."""
-        if not request.core.startswith("0.2."):
-            return _refuse("unsupported_version", f"this device reads Core 0.2, not {request.core}")
-        mandate = request.mandate
-        if mandate is not None:
-            expires = read_time(mandate.expires)
-            if "start_cooking" not in mandate.scopes:
-                return _refuse("mandate_scope", "the mandate does not let the agent start cooking")
-            if expires is None or expires <= self._station.clock.wall():
-                return _refuse("mandate_scope", "the mandate has expired")
-        if request.allergen_blocks:
-            return _refuse("allergen_block", "this device cannot check allergens")
-        if self._cooking is not None:
-            return _refuse("busy", "another dish is on this device")
-        return None
-
-    async def _recipe(self, request: ExecuteRequest) -> Recipe | Refusal:
-        """Exactly the revision that was asked for, from the hub (ruling X2)."""
-        wanted = request.recipe_hash
-        try:
-            plain = documents.parse(await self._fetch(wanted))
-            found = document_hash(plain) if isinstance(plain, dict) else "no recipe"
-        except HubSilent as error:
-            # A hub that died while its start was under way sends it again; a refusal would stand for ever.
-            raise Rejected(503, "hub_silent", f"the hub does not answer for {wanted}: {error}") from None
-        except RecipeUnavailable as error:
-            return _refuse("recipe_hash_mismatch", f"the hub did not give {wanted}: {error}")
-        except DocumentError as error:
-            return _refuse("recipe_hash_mismatch", f"what the hub gave cannot be read: {error}")
-        if found != wanted:
-            return _refuse("recipe_hash_mismatch", f"the hub gave {found}")
-        try:
-            return documents.from_plain(Recipe, plain)
-        except DocumentError as error:
-            return _refuse("unsupported_version", f"this device cannot read the recipe: {error}")
-
-    def _rehearse(
-        self, request: ExecuteRequest, recipe: Recipe | Refusal
-    ) -> tuple[Refusal | None, Dish | None]:
-        """The device's own dry run, by what it knows itself of a person being there."""
-        if isinstance(recipe, Refusal):
-            return recipe, None
-        station = self._station
-        now = station.clock.wall()
-        word = request.x_presence
-        answer = dry_run(
-            recipe,
-            self._capabilities,
-            station.vocabulary,
-            human_present=word is not None and word.age_s <= FRESH_S,
-            limits=self._limits,
-            now=now,
-        )
-        if answer.refusal is not None:
-            refused = answer.refusal
-            return Refusal(reason=refused.reason, node=refused.node, detail=refused.detail[:500]), None
-        sensors = trusted_sensors(self._capabilities, now)
-        return None, Dish(recipe, answer.plan, station.vocabulary, sensors, self._altitude_m)
+    # --- the bottom ------------------------------------------------------------------------------------
 
     def _barred(self, request: ExecuteRequest) -> bool:
         return self.memory.barred(request.id, self._station.clock.wall())
-
-    # --- the bottom ------------------------------------------------------------------------------------
 
     def _somebody_is_there(self) -> None:
         if self._cooking is not None:
@@ -484,10 +399,6 @@ class Appliance:
             dish=None,
         )
         station.change(changes, station.signed(log))
-
-
-def _refuse(reason: RefusalReason, detail: str) -> Refusal:
-    return Refusal(reason=reason, detail=detail[:500])
 
 
 def served_capabilities(

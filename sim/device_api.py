@@ -18,7 +18,8 @@ from litestar.exceptions import HTTPException
 from adapters.documents import ExecutionStatus, PresenceWord
 from events import documents
 from events.documents import Document, DocumentError
-from sim.appliance import Appliance, Rejected
+from sim.acceptance import Rejected
+from sim.appliance import Appliance
 from sim.memory import MemoryUnavailable
 
 MAX_BODY_BYTES: Final = documents.MAX_DOCUMENT_BYTES

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from events.documents import MAX_DOCUMENT_BYTES, Document
 from events.mqtt import MqttSettings
-from sim.appliance import HubSilent, RecipeUnavailable
+from sim.acceptance import HubSilent, RecipeUnavailable
 
 FETCH_WITHIN_S: Final = 3.0
 """Shorter than a hub waits for the answer to a start."""

@@ -21,7 +21,8 @@ from mandates.documents import KeyRecord
 from mandates.keys import KeyRing, PrivateKey
 from mandates.signature import verify_document
 from safety.vocabulary import VOCABULARY_RESOURCE, Vocabulary
-from sim.appliance import Appliance, RecipeUnavailable, served_capabilities
+from sim.acceptance import RecipeUnavailable
+from sim.appliance import Appliance, served_capabilities
 from sim.memory import DeviceMemory
 
 START = datetime(2026, 10, 5, 12, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.documents import ExecutionStatus
-from sim.appliance import Rejected
+from sim.acceptance import Rejected
 from sim.memory import MAX_WAITING, DeviceMemory, Kept, MemoryFull, Outgoing
 
 Benches = Callable[..., Any]

@@ -8,7 +8,7 @@ import pytest
 
 from events.canonical import document_hash
 from events.documents import DocumentError
-from sim.appliance import HubSilent, Rejected
+from sim.acceptance import HubSilent, Rejected
 
 Benches = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sim.appliance import Rejected
+from sim.acceptance import Rejected
 from tests.sim.conftest import Bench
 from tests.sim.test_lifecycle import ALLOWED
 

@@ -1,0 +1,126 @@
+"""Whether a device takes a request: its own objections, the very recipe, its own dry run (Core §3, §6)."""
+
+from collections.abc import Awaitable, Callable
+
+from adapters.documents import ExecuteRequest, Refusal, RefusalReason
+from events import documents
+from events.canonical import document_hash
+from events.documents import DocumentError
+from events.seams import Clock
+from mandates.keys import read_time
+from safety.documents import Capabilities, Recipe, SafetyLimits
+from safety.dryrun import dry_run, trusted_sensors
+from safety.vocabulary import Vocabulary
+from sim.dish import Dish
+from sim.presence import FRESH_S
+
+Fetch = Callable[[str], Awaitable[bytes]]
+"""Gets a recipe from the hub by its hash; raises `RecipeUnavailable` or `HubSilent`. Bounded in time."""
+
+
+class RecipeUnavailable(Exception):
+    """The hub did not give the recipe."""
+
+
+class HubSilent(Exception):
+    """The hub did not answer for the recipe at all, or is just starting: it may give it later."""
+
+
+class Rejected(Exception):
+    """A call that is wrong in form or comes at the wrong moment; nothing was changed.
+
+    Attributes:
+        status: the HTTP status that says so.
+        title: a short name for it.
+        detail: what was found.
+    """
+
+    def __init__(self, status: int, title: str, detail: str = "") -> None:
+        super().__init__(detail or title)
+        self.status = status
+        self.title = title
+        self.detail = detail
+
+
+class Acceptance:
+    """The judgement of one device. It changes nothing."""
+
+    def __init__(
+        self,
+        *,
+        capabilities: Capabilities,
+        limits: SafetyLimits,
+        vocabulary: Vocabulary,
+        clock: Clock,
+        fetch: Fetch,
+        altitude_m: float = 0.0,
+    ) -> None:
+        self._capabilities = capabilities
+        self._limits = limits
+        self._vocabulary = vocabulary
+        self._clock = clock
+        self._fetch = fetch
+        self._altitude_m = altitude_m
+
+    def objection(self, request: ExecuteRequest, *, busy: bool) -> Refusal | None:
+        """What speaks against a request before its recipe is looked at."""
+        if not request.core.startswith("0.2."):
+            return _refuse("unsupported_version", f"this device reads Core 0.2, not {request.core}")
+        mandate = request.mandate
+        if mandate is not None:
+            expires = read_time(mandate.expires)
+            if "start_cooking" not in mandate.scopes:
+                return _refuse("mandate_scope", "the mandate does not let the agent start cooking")
+            if expires is None or expires <= self._clock.wall():
+                return _refuse("mandate_scope", "the mandate has expired")
+        if request.allergen_blocks:
+            return _refuse("allergen_block", "this device cannot check allergens")
+        if busy:
+            return _refuse("busy", "another dish is on this device")
+        return None
+
+    async def recipe(self, request: ExecuteRequest) -> Recipe | Refusal:
+        """Exactly the revision that was asked for, from the hub (ruling X2)."""
+        wanted = request.recipe_hash
+        try:
+            plain = documents.parse(await self._fetch(wanted))
+            found = document_hash(plain) if isinstance(plain, dict) else "no recipe"
+        except HubSilent as error:
+            # A hub that died while its start was under way sends it again; a refusal would stand for ever.
+            raise Rejected(503, "hub_silent", f"the hub does not answer for {wanted}: {error}") from None
+        except RecipeUnavailable as error:
+            return _refuse("recipe_hash_mismatch", f"the hub did not give {wanted}: {error}")
+        except DocumentError as error:
+            return _refuse("recipe_hash_mismatch", f"what the hub gave cannot be read: {error}")
+        if found != wanted:
+            return _refuse("recipe_hash_mismatch", f"the hub gave {found}")
+        try:
+            return documents.from_plain(Recipe, plain)
+        except DocumentError as error:
+            return _refuse("unsupported_version", f"this device cannot read the recipe: {error}")
+
+    def rehearse(
+        self, request: ExecuteRequest, recipe: Recipe | Refusal
+    ) -> tuple[Refusal | None, Dish | None]:
+        """The device's own dry run, by what it knows itself of a person being there."""
+        if isinstance(recipe, Refusal):
+            return recipe, None
+        now = self._clock.wall()
+        word = request.x_presence
+        answer = dry_run(
+            recipe,
+            self._capabilities,
+            self._vocabulary,
+            human_present=word is not None and word.age_s <= FRESH_S,
+            limits=self._limits,
+            now=now,
+        )
+        if answer.refusal is not None:
+            refused = answer.refusal
+            return Refusal(reason=refused.reason, node=refused.node, detail=refused.detail[:500]), None
+        sensors = trusted_sensors(self._capabilities, now)
+        return None, Dish(recipe, answer.plan, self._vocabulary, sensors, self._altitude_m)
+
+
+def _refuse(reason: RefusalReason, detail: str) -> Refusal:
+    return Refusal(reason=reason, detail=detail[:500])
