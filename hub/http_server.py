@@ -12,7 +12,8 @@ from litestar import Litestar
 START_WITHIN_S: Final = 10.0
 GRACE_S: Final = 2
 END_WITHIN_S: Final = 5.0
-_CONNECTIONS_MOST: Final = 512
+_CONNECTIONS_MOST: Final = 4_096
+"""Beyond it uvicorn answers 503, a stop too: so it stands far above what a household opens."""
 
 
 class _Server(uvicorn.Server):

@@ -23,6 +23,7 @@ from events.documents import Document, DocumentError
 from events.mqtt import MqttTransport
 from events.seams import Clock, Ids, SystemClock, SystemIds
 from events.times import DATE_TIME_PATTERN, format_date_time, parse_date_time
+from hub.http_server import serving
 from mandates import base64url
 from mandates.documents import KeyRecord
 from mandates.keys import PrivateKey
@@ -30,9 +31,9 @@ from safety.vocabulary import VOCABULARY_RESOURCE, Vocabulary
 from sim.appliance import Appliance, served_capabilities
 from sim.device_api import Access, device_api
 from sim.link import Link
+from sim.loopback import listen
 from sim.memory import DeviceMemory
 from sim.pairing import Pairing, RecipeSource, recipe_source
-from sim.serving import listen, serving
 
 HOST: Final = "127.0.0.1"
 LOOK_EVERY_S: Final = 0.25

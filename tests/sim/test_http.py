@@ -13,9 +13,10 @@ from adapters.documents import ExecuteRequest, PresenceWord
 from adapters.http import HttpAdapter
 from adapters.protocol import DeviceError
 from events import documents
+from hub.http_server import serving
 from safety.documents import Capabilities, SafetyLimits
 from sim.device_api import Access, device_api
-from sim.serving import listen, serving
+from sim.loopback import listen
 
 TOKEN = "hub-token-of-this-test"
 Benches = Callable[..., Any]

@@ -22,12 +22,13 @@ from events import documents
 from events.canonical import document_hash
 from events.mqtt import MqttSettings, MqttTransport
 from events.seams import SystemClock, SystemIds
+from hub.http_server import serving
 from mandates.keys import KeyRing
 from mandates.signature import verify_document
 from safety.documents import Capabilities
 from sim.kitchen import ADDRESSES, device_key, run_kitchen, sample_devices
+from sim.loopback import listen
 from sim.pairing import BrokerAddress, Pairing
-from sim.serving import listen, serving
 from tests.mosquitto_process import Mosquitto
 
 DEVICES = ("robot-arm", "demo-hob-robot", "demo-hob-robot-basic", "demo-oven")
