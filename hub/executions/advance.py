@@ -13,6 +13,8 @@ from hub.executions.model import Attempt, DeviceReport, Execution, LogVerdict, P
 from hub.executions.states import FINAL, shortest_path
 
 ON_THE_APPLIANCE: Final = "use the control on the appliance"
+_UNANSWERED: Final[frozenset[Phase]] = frozenset({"to_send", "sending", "unknown"})
+"""The phases in which the device has not yet said anything of an attempt."""
 
 
 def shown(before: Execution | None, after: Execution) -> tuple[State, ...]:
@@ -25,6 +27,8 @@ def shown(before: Execution | None, after: Execution) -> tuple[State, ...]:
 
 def sending(execution: Execution, number: int) -> Execution:
     """The start is about to leave for the device: from here on it may be there."""
+    if _attempt(execution, number).phase != "to_send":
+        return execution
     return _in_phase(execution, number, "sending")
 
 
@@ -79,7 +83,12 @@ def report(
 def start_refused(
     execution: Execution, number: int, reason: RefusalReason, detail: str, at: str
 ) -> Execution:
-    """The device answered the start with an error: its refusal, and it is not asked again (CASES 9)."""
+    """The device answered the start with an error: its refusal, and it is not asked again (CASES 9).
+
+    Unless it has already spoken of the attempt: then the error is about a repetition of the start.
+    """
+    if _attempt(execution, number).phase not in _UNANSWERED:
+        return execution
     execution = _in_phase(execution, number, "closed")
     if execution.stop is not None:
         return stop_landed(execution, at)
@@ -89,6 +98,8 @@ def start_refused(
 def start_given_up(execution: Execution, number: int, delivered: bool, at: str) -> Execution:
     """The start found no answer in time; only a person goes on from here."""
     attempt = _attempt(execution, number)
+    if attempt.phase not in _UNANSWERED:
+        return execution
     execution = _put(execution, replace(attempt, phase="unknown"))
     if delivered:
         waiting = Waiting(
@@ -201,7 +212,7 @@ def _go(execution: Execution, state: State, at: str, refusal: Refusal | None = N
 
 
 def _waiting(execution: Execution, waiting: Waiting, at: str) -> Execution:
-    if execution.waiting == waiting:
+    if execution.final or execution.waiting == waiting:
         return execution
     return replace(execution, waiting=waiting, seq=execution.seq + 1, updated_at=at)
 
