@@ -1,12 +1,10 @@
 """What waits for a person, and what she says and does (rulings P1, P2, X7)."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final, Literal
 
 from adapters.protocol import DeviceError, DeviceUnreachable
 from events.documents import Document
-from events.times import parse_date_time
 from hub.brigade import Brigade
 from hub.entries import DeviceRead, PersonPresent, QuestionClosed, ResumeAnswered, ResumeAsked
 from hub.executions.model import DeviceReport
@@ -17,8 +15,9 @@ from hub.projections import executions
 from hub.recorder import Recording
 
 _Outcome = Literal["answered", "too_late", "unreachable"]
-_OVER_S: Final = 120.0
-"""A question is shown for so long after its time; whether an answer counts is the device's judgement."""
+_SHOWN_S: Final = 180.0
+"""A question is shown for so long, on the monotonic clock: its device's wall clock may be an hour from the
+hub's. Whether an answer counts is the device's judgement."""
 
 
 class Need(Document, frozen=True):
@@ -46,9 +45,6 @@ class _Question:
     expires_at: str
     why: str
 
-    def over(self, now: datetime) -> bool:
-        return bool(self.expires_at) and (now - parse_date_time(self.expires_at)).total_seconds() > _OVER_S
-
 
 class PeopleDesk:
     """Where people look and answer."""
@@ -56,6 +52,7 @@ class PeopleDesk:
     def __init__(self, kitchen: Kitchen, brigade: Brigade) -> None:
         self._kitchen = kitchen
         self._brigade = brigade
+        self._shown_since: dict[str, float] = {}
 
     async def needs(self) -> NeedList:
         """Everything that waits for a person."""
@@ -90,9 +87,13 @@ class PeopleDesk:
                         expires_at=human.by_when if human else None,
                     )
                 )
-        now = self._kitchen.clock.wall()
-        for question in await self._questions():
-            if question.over(now):
+        now = self._kitchen.clock.monotonic()
+        questions = await self._questions()
+        self._shown_since = {
+            question.nonce: self._shown_since.get(question.nonce, now) for question in questions
+        }
+        for question in questions:
+            if now - self._shown_since.get(question.nonce, now) > _SHOWN_S:
                 continue
             found.append(
                 Need(
