@@ -14,7 +14,8 @@ from mandates.documents import KeyRecord
 from mandates.keys import KeyRing
 from mandates.tokens import Actor, token_hash
 from safety.choice import Appliance
-from safety.documents import Capabilities, Recipe, SafetyLimits
+from safety.device_documents import Capabilities, SafetyLimits
+from safety.documents import Recipe
 
 _KEYS: Final = msgspec.json.Decoder(list[KeyRecord])
 

@@ -28,7 +28,8 @@ from hub.recorder import Recording
 from mandates.authority import check_mandate
 from mandates.documents import AgentMandate, KeyRecord
 from mandates.tokens import token_hash
-from safety.documents import Capabilities, Recipe, SafetyLimits
+from safety.device_documents import Capabilities, SafetyLimits
+from safety.documents import Recipe
 
 _DEVICE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _RESERVED: Final = frozenset({"hub"})

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from safety.documents import Capabilities, Recipe, SafetyLimits
+from safety.device_documents import Capabilities, SafetyLimits
+from safety.documents import Recipe
 from safety.dryrun import DryRun, DryRunRefusal, dry_run
 from safety.vocabulary import Vocabulary
 

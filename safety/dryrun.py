@@ -11,15 +11,8 @@ from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
 from events.times import parse_date_time
-from safety.documents import (
-    Capabilities,
-    Node,
-    OnSensorMissing,
-    Recipe,
-    SafetyLimit,
-    SafetyLimits,
-    Unit,
-)
+from safety.device_documents import Capabilities, SafetyLimit, SafetyLimits
+from safety.documents import Node, OnSensorMissing, Recipe, Unit
 from safety.vocabulary import FALLBACK_RUNGS, Envelope, Vocabulary
 
 DryRunReason = Literal[

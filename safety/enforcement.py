@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from safety.documents import LimitAction, SafetyLimit, SafetyLimits
+from safety.device_documents import LimitAction, SafetyLimit, SafetyLimits
 
 _DRASTIC_FIRST: Final[tuple[LimitAction, ...]] = (
     "stop_all",

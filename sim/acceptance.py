@@ -8,7 +8,8 @@ from events.canonical import document_hash
 from events.documents import DocumentError
 from events.seams import Clock
 from mandates.keys import read_time
-from safety.documents import Capabilities, Recipe, SafetyLimits
+from safety.device_documents import Capabilities, SafetyLimits
+from safety.documents import Recipe
 from safety.dryrun import dry_run, trusted_sensors
 from safety.vocabulary import Vocabulary
 from sim.dish import Dish

@@ -25,7 +25,7 @@ from events.canonical import canonical, digest, document_hash
 from events.seams import Clock, Ids
 from events.times import format_date_time
 from mandates.keys import PrivateKey
-from safety.documents import Capabilities, SafetyLimits
+from safety.device_documents import Capabilities, SafetyLimits
 from safety.enforcement import LimitWatch
 from safety.vocabulary import Vocabulary
 from sim.acceptance import Acceptance, Fetch, Rejected

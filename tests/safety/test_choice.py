@@ -9,7 +9,8 @@ import pytest
 
 from events.documents import from_plain
 from safety.choice import Appliance, Choice, choose
-from safety.documents import Capabilities, Recipe, SafetyLimits
+from safety.device_documents import Capabilities, SafetyLimits
+from safety.documents import Recipe
 from safety.vocabulary import Vocabulary
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from events.canonical import document_hash
 from events.documents import DocumentError, from_plain, parse, read
-from safety.documents import Capabilities, Recipe, SafetyLimits
+from safety.device_documents import Capabilities, SafetyLimits
+from safety.documents import Recipe
 from safety.vocabulary import DEFAULT_LIMITS_RESOURCE, VOCABULARY_RESOURCE, Vocabulary
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "cookwala"

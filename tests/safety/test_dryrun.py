@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.documents import from_plain
-from safety.documents import Capabilities, Recipe, SafetyLimits
+from safety.device_documents import Capabilities, SafetyLimits
+from safety.documents import Recipe
 from safety.dryrun import choose_rung, dry_run, trusted_sensors
 from safety.vocabulary import Band, Envelope, Vocabulary
 

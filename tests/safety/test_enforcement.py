@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.documents import from_plain, read
-from safety.documents import SafetyLimits
+from safety.device_documents import SafetyLimits
 from safety.enforcement import LimitWatch
 from safety.vocabulary import DEFAULT_LIMITS_RESOURCE
 

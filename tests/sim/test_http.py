@@ -14,7 +14,7 @@ from adapters.http import HttpAdapter
 from adapters.protocol import DeviceError
 from events import documents
 from hub.http_server import serving
-from safety.documents import Capabilities, SafetyLimits
+from safety.device_documents import Capabilities, SafetyLimits
 from sim.device_api import Access, device_api
 from sim.loopback import listen
 

@@ -25,7 +25,7 @@ from events.seams import SystemClock, SystemIds
 from hub.http_server import serving
 from mandates.keys import KeyRing
 from mandates.signature import verify_document
-from safety.documents import Capabilities
+from safety.device_documents import Capabilities
 from sim.kitchen import ADDRESSES, device_key, run_kitchen, sample_devices
 from sim.loopback import listen
 from sim.pairing import BrokerAddress, Pairing
