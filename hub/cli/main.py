@@ -22,9 +22,11 @@ class Commands(click.Group):
     """A group whose commands are entry points of any installed distribution, loaded when asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, broken ones too."""
         return sorted({*super().list_commands(ctx), *_entry_points()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command called so; where it cannot be loaded, one that says why."""
         point = _entry_points().get(cmd_name)
         if point is None:
             return super().get_command(ctx, cmd_name)

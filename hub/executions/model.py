@@ -33,6 +33,7 @@ class DeviceReport(Record, frozen=True):
 
     @classmethod
     def of(cls, status: ExecutionStatus) -> "DeviceReport":
+        """What a status says; without a boot the empty one."""
         return cls(
             state=status.state,
             seq=status.seq,

@@ -121,6 +121,7 @@ def reported(
 
 
 def forgotten(fold: Fold, device: str, ref: str) -> None:
+    """A device was read and does not know `ref`."""
     found = attempt_of(fold, device, ref, ref)
     if found is None:
         return
