@@ -33,6 +33,7 @@ class Brigade:
         self._rhythms: dict[str, float] = {}
         self._rhythm_due: dict[str, float] = {}
         self.outbox_bell = anyio.Event()
+        self.marker_bell = anyio.Event()
         self.stops = StopDesk(kitchen, self, tasks)
         kitchen.recorder.listen(self)
 
@@ -115,8 +116,13 @@ class Brigade:
         """Look who has fallen silent and who is back, and record it; until cancelled."""
         pending: dict[str, DeviceLife] = {}
         while True:
-            for device, life in self._kitchen.liveness.judge(self._kitchen.clock.monotonic()):
+            liveness = self._kitchen.liveness
+            was_deaf = liveness.is_deaf
+            for device, life in liveness.judge(self._kitchen.clock.monotonic()):
                 pending[device] = DeviceLife(device=device, life=life)
+            if liveness.is_deaf and not was_deaf:
+                # The hub itself stood still: it marks anew what is history.
+                self.marker_bell.set()
             for device in self._returned:
                 pending[device] = DeviceLife(device=device, life="returned")
             self._returned.clear()

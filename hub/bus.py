@@ -34,6 +34,7 @@ class Bus:
         self._brigade = brigade
         self.live = False
         """Whether the hub is subscribed and past its marker."""
+        self._marker = ""
 
     async def run(self) -> None:
         """Stay connected until cancelled."""
@@ -55,26 +56,34 @@ class Bus:
 
     async def _serve(self, session: Session) -> None:
         kitchen = self._kitchen.name
-        marker = self._kitchen.ids.new("marker")
         await session.subscribe(
             [(topics.all_from_devices(kitchen), 1), (topics.all_to_device(kitchen, "hub"), 1)]
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._publish_outbox, session, name="outbox")
-            await session.publish(topics.marker(kitchen, marker), b"", qos=1)
+            tasks.start_soon(self._mark, session, name="marker")
             while True:
                 batch = await session.batch(BATCH_MOST)
-                await self._take(batch, marker)
+                await self._take(batch)
                 await session.acknowledge(batch)
 
-    async def _take(self, batch: Sequence[Delivery], marker: str) -> None:
+    async def _mark(self, session: Session) -> None:
+        """Draw a line now, and again after each stall: what comes before it is history."""
+        while True:
+            self._brigade.marker_bell = bell = anyio.Event()
+            self.live = False
+            self._marker = self._kitchen.ids.new("marker")
+            await session.publish(topics.marker(self._kitchen.name, self._marker), b"", qos=1)
+            await bell.wait()
+
+    async def _take(self, batch: Sequence[Delivery]) -> None:
         """Commit a batch, before and after the marker each in its own light."""
         waiting: list[Delivery] = []
         for delivery in batch:
             nonce = topics.parse_marker(delivery.topic, self._kitchen.name)
             if nonce is None:
                 waiting.append(delivery)
-            elif nonce == marker and not self.live:
+            elif nonce == self._marker and not self.live:
                 await self._inbox.take(waiting, live=False)
                 waiting = []
                 self.live = True

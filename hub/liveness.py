@@ -1,7 +1,8 @@
 """Who is heard and who is not (DESIGN §4): heartbeats on the hub's monotonic clock. Pure.
 
 Silence counts only while the hub itself listens: subscribed and past its marker. After a start, a reconnect
-or a stall nobody is judged for three intervals. Lost is said of the connection, never of the cooking.
+or a stall nobody is judged for three intervals. A stall makes the hub deaf until a new marker is through:
+what was waiting for it meanwhile is old. Lost is said of the connection, never of the cooking.
 """
 
 from collections.abc import Iterable
@@ -58,7 +59,7 @@ class Liveness:
     def heard(self, device: str, now: float, interval_s: float | None = None) -> bool:
         """A fresh sign of life; whether it is the first after silence."""
         pulse = self._pulses.get(device)
-        if pulse is None or self._listening_since is None:
+        if pulse is None or self._listening_since is None or self._away(now):
             return False
         before = pulse.life
         pulse.heard_at = now
@@ -71,8 +72,8 @@ class Liveness:
         """Look at everybody; who became late or lost since the last look."""
         if self._listening_since is None:
             return []
-        if self._judged_at is not None and now - self._judged_at > STALL_S:
-            self.listening(now)
+        if self._away(now):
+            self.deaf()
             return []
         self._judged_at = now
         fallen: list[tuple[str, Literal["late", "lost"]]] = []
@@ -86,6 +87,14 @@ class Liveness:
                 pulse.life = "late"
                 fallen.append((device, "late"))
         return fallen
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether nothing that is heard or not heard counts now."""
+        return self._listening_since is None
+
+    def _away(self, now: float) -> bool:
+        return self._judged_at is not None and now - self._judged_at > STALL_S
 
     def life(self, device: str) -> Life:
         """What is known of a device now."""

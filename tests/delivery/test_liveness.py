@@ -82,17 +82,35 @@ def test_a_hub_that_was_stalled_calls_nobody_lost_and_then_waits_three_intervals
     looks(liveness, 0.0, 5.0)
     assert liveness.judge(65.0) == []
     assert liveness.life("oven") == "unknown"
-    assert looks(liveness, 65.0, 94.8) == []
-    assert ("oven", "lost") in looks(liveness, 94.8, 95.4)
+    assert liveness.is_deaf
+    liveness.listening(65.1)
+    assert looks(liveness, 65.1, 95.0) == []
+    assert ("oven", "lost") in looks(liveness, 95.0, 95.6)
+
+
+@pytest.mark.parametrize("judged_first", [False, True])
+def test_what_waited_while_the_hub_stood_still_is_no_life(judged_first: bool) -> None:
+    liveness = listening()
+    liveness.heard("oven", 0.0, 10.0)
+    looks(liveness, 0.0, 5.0)
+    if judged_first:
+        liveness.judge(65.0)
+    assert not liveness.heard("oven", 65.0)
+    liveness.judge(65.0)
+    assert not liveness.heard("oven", 65.0)
+    assert liveness.life("oven") == "unknown"
+    liveness.listening(65.1)
+    assert liveness.heard("oven", 66.0)
 
 
 def test_a_device_comes_back_once() -> None:
     liveness = listening()
     assert liveness.heard("oven", 1.0)
+    looks(liveness, 1.0, 2.0)
     assert not liveness.heard("oven", 2.0)
     looks(liveness, 2.0, 40.0)
     assert liveness.life("oven") == "lost"
-    assert liveness.heard("oven", 41.0)
+    assert liveness.heard("oven", 40.5)
 
 
 def test_a_device_nobody_watches_is_unknown_whatever_is_heard() -> None:
@@ -130,6 +148,11 @@ def test_whoever_beats_is_never_lost_and_whoever_stops_is_lost_in_time(
             stalls_at.discard(round(now, 1))
             now += STALL_S + 3 * interval_s
             judged_since = now
+            liveness.judge(now)
+            while waiting and waiting[0] <= now:
+                assert not liveness.heard("oven", now, interval_s)
+                waiting.pop(0)
+            liveness.listening(now)
         while waiting and waiting[0] <= now:
             liveness.heard("oven", now, interval_s)
             waiting.pop(0)
