@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import anyio
+
 from adapters.protocol import DeviceError, DeviceUnreachable
 from events.documents import Document
 from hub.brigade import Brigade
@@ -13,6 +15,7 @@ from hub.kitchen import Kitchen
 from hub.orders import FIRST_ANSWER, OrderError, replayed
 from hub.projections import executions
 from hub.recorder import Recording
+from hub.store.database import StoreFailed
 
 _Outcome = Literal["answered", "too_late", "unreachable"]
 _SHOWN_S: Final = 180.0
@@ -115,16 +118,30 @@ class PeopleDesk:
 
         Returns:
             The nonces of the questions that their devices took the answer to.
+
+        Raises:
+            StoreFailed: it is not recorded; devices may have got the word all the same.
         """
         self._kitchen.presence.said(person)
         await self._kitchen.recorder.record(PersonPresent(id=person))
+        asked = [one for one in await self._questions() if nonce is None or one.nonce == nonce]
         answered: list[str] = []
-        for question in await self._questions():
-            if nonce is None or question.nonce == nonce:
-                outcome = await self._answer(person, question)
-                if outcome == "answered":
+        failures: list[StoreFailed] = []
+
+        async def answer(question: _Question) -> None:
+            try:
+                if await self._answer(person, question) == "answered":
                     answered.append(question.nonce)
-        return answered
+            except StoreFailed as failure:
+                failures.append(failure)
+
+        # Beside each other: a device that hangs must not let another one's minute run out.
+        async with anyio.create_task_group() as tasks:
+            for question in asked:
+                tasks.start_soon(answer, question)
+        if failures:
+            raise failures[0]
+        return sorted(answered)
 
     async def _answer(self, person: str, question: _Question) -> _Outcome:
         outcome: _Outcome = "answered"

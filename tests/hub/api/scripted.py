@@ -192,8 +192,8 @@ class House:
     def client(self, token: str | None = "") -> httpx.AsyncClient:
         return self.household.client(token)
 
-    def order(self, recipe: str = "lentil-soup", **more: Any) -> dict[str, Any]:
-        return self.household.request(recipe, self.recipes[recipe], **more)
+    def order(self, recipe: str = "lentil-soup", /, **more: Any) -> dict[str, Any]:
+        return {**self.household.request(recipe, self.recipes[recipe]), **more}
 
 
 @asynccontextmanager
