@@ -81,7 +81,10 @@ class HttpAdapter:
         Raises:
             ValueError: `base_url` is not such a URL, or `hub_token` cannot stand in a header.
         """
-        url = httpx.URL(base_url)
+        try:
+            url = httpx.URL(base_url)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"not the base URL of a device: {base_url!r}: {error}") from None
         if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
             raise ValueError(f"not the base URL of a device: {base_url!r}")
         self._base = str(url).rstrip("/")

@@ -113,6 +113,7 @@ class OrderDesk:
             first = fold.one(FIRST_ANSWER, actor.id, asked.key)
             if first is not None:
                 return Order(replayed(first, body_hash), None)
+            _still_known(recording, actor)
             if present:
                 recording.record(PersonPresent(id=actor.id))
             outcome: Refusal | str
@@ -124,10 +125,7 @@ class OrderDesk:
                     f"the request id {asked.id} was used before under another key or by another",
                 )
             else:
-                busy = {row[0] for row in fold.all(_BUSY)}
-                outcome = min(
-                    judged, key=lambda one: (one.name in busy, one.human_steps, one.time_steps, one.name)
-                ).name
+                outcome = _first_of(recording, judged)
             recording.record(self._entry(actor, asked, body, outcome, word))
             if isinstance(outcome, Refusal):
                 recording.turn_away(REFUSALS, outcome.reason, actor.id, outcome.detail or "")
@@ -240,6 +238,32 @@ class OrderDesk:
             forward=forward,
             refusal=outcome if isinstance(outcome, Refusal) else None,
         )
+
+
+def _still_known(recording: Recording, actor: Actor) -> None:
+    """What let the caller in holds at the moment of the commit too.
+
+    Raises:
+        OrderError: 401: removed or revoked since.
+    """
+    known = recording.fold.one(
+        "SELECT 1 FROM token WHERE kitchen = ?1 AND actor = ?2 AND mandate IS ?3",
+        actor.id,
+        actor.mandate_hash,
+    )
+    if known is None:
+        raise OrderError(401, "unauthorized", f"{actor.id} has no token here any more")
+
+
+def _first_of(recording: Recording, judged: tuple[Candidate, ...]) -> Refusal | str:
+    """The device that gets the work, of those still registered at the moment of the commit."""
+    fold = recording.fold
+    registered = {row[0] for row in fold.all("SELECT name FROM device WHERE kitchen = ?1")}
+    busy = {row[0] for row in fold.all(_BUSY)}
+    there = [one for one in judged if one.name in registered]
+    if not there:
+        return _refusal("missing_equipment", "the devices that could cook this were removed just now")
+    return min(there, key=lambda one: (one.name in busy, one.human_steps, one.time_steps, one.name)).name
 
 
 def _refusal(reason: RefusalReason, detail: str) -> Refusal:

@@ -79,8 +79,6 @@ class Registrar:
 
     async def add_person(self, request: PersonRequest, by: str) -> str:
         """Enrol a person; returns the token, which is not kept."""
-        if request.id in self._kitchen.directory.people:
-            raise OrderError(409, "conflict", f"{request.id} is enrolled already; remove first to renew")
         if not request.id.strip() or len(request.id) > 200:
             raise OrderError(422, "invalid", "a person's id has 1 to 200 characters")
         keys = []
@@ -91,20 +89,31 @@ class Registrar:
                 raise OrderError(409, "conflict", f"the kid {request.public_key.kid} is taken")
             keys = [request.public_key]
         token = self._kitchen.ids.secret()
-        await self._kitchen.recorder.record(
-            PersonEnrolled(id=request.id, role=request.role, token_hash=token_hash(token), keys=keys, by=by)
-        )
+
+        def work(recording: Recording) -> None:
+            _free_name(recording, request.id)
+            recording.record(
+                PersonEnrolled(
+                    id=request.id, role=request.role, token_hash=token_hash(token), keys=keys, by=by
+                )
+            )
+
+        await self._kitchen.recorder.commit(work)
         await self._kitchen.reload()
         return token
 
     async def remove_person(self, person: str, by: str) -> None:
         """Remove a person; the last owner stays."""
-        people = self._kitchen.directory.people
-        if person not in people:
-            raise OrderError(404, "not_found", f"{person} is not enrolled")
-        if people[person] == "owner" and list(people.values()).count("owner") == 1:
-            raise OrderError(409, "conflict", f"{person} is the only owner; enrol another first")
-        await self._kitchen.recorder.record(PersonRemoved(id=person, by=by))
+
+        def work(recording: Recording) -> None:
+            roles = dict(recording.fold.all("SELECT id, role FROM person WHERE kitchen = ?1"))
+            if person not in roles:
+                raise OrderError(404, "not_found", f"{person} is not enrolled")
+            if roles[person] == "owner" and list(roles.values()).count("owner") == 1:
+                raise OrderError(409, "conflict", f"{person} is the only owner; enrol another first")
+            recording.record(PersonRemoved(id=person, by=by))
+
+        await self._kitchen.recorder.commit(work)
         self._kitchen.presence.left(person)
         await self._kitchen.reload()
 
@@ -194,18 +203,22 @@ class Registrar:
             raise OrderError(409, "conflict", f"{name} is registered already; remove it first to change it")
         capabilities, limits = await self._read_device(name, request.url)
         token, salt = kitchen.ids.secret(), kitchen.ids.new("salt")
-        await kitchen.recorder.record(
-            DeviceRegistered(
-                name=name,
-                url=request.url,
-                token_hash=token_hash(token),
-                broker_hash=own_secrets.broker_hash(token, kitchen.ids),
-                salt=salt,
-                capabilities=capabilities,
-                safety_limits=limits,
-                by=by,
-            )
+        entry = DeviceRegistered(
+            name=name,
+            url=request.url,
+            token_hash=token_hash(token),
+            broker_hash=own_secrets.broker_hash(token, kitchen.ids),
+            salt=salt,
+            capabilities=capabilities,
+            safety_limits=limits,
+            by=by,
         )
+
+        def work(recording: Recording) -> None:
+            _free_name(recording, name)
+            recording.record(entry)
+
+        await kitchen.recorder.commit(work)
         await kitchen.reload()
         self._brigade.sync()
         broker = kitchen.settings.broker
@@ -263,3 +276,21 @@ class Registrar:
             raise OrderError(409, "conflict", f"{name} has work: {open_work}; let it end or stop it first")
         await self._kitchen.reload()
         self._brigade.sync()
+
+
+def _free_name(recording: Recording, name: str) -> None:
+    """Whether nobody is called `name` yet, at the moment of the commit.
+
+    Everybody here shares one space of names: a document says who, and never in which role.
+
+    Raises:
+        OrderError: 409.
+    """
+    taken = recording.fold.one(
+        "SELECT 'a person' FROM person WHERE kitchen = ?1 AND id = ?2 UNION ALL "
+        "SELECT 'a device' FROM device WHERE kitchen = ?1 AND name = ?2 UNION ALL "
+        "SELECT 'an agent' FROM mandate WHERE kitchen = ?1 AND agent = ?2 AND revoked = 0 LIMIT 1",
+        name,
+    )
+    if taken is not None:
+        raise OrderError(409, "conflict", f"{name} is {taken[0]} here already; remove it first to change it")
