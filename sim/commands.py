@@ -46,9 +46,9 @@ def kitchen(folder: Path, speed: float, base_port: int, heartbeat_s: float, log_
     try:
         anyio.run(_until_told, folder, speed, base_port, heartbeat_s)
     except* SamplesMissing as missing:
-        raise click.ClickException(str(missing.exceptions[0])) from None
+        raise click.ClickException(str(_first(missing))) from None
     except* OSError as error:
-        raise click.ClickException(f"the kitchen cannot run: {error.exceptions[0]}") from None
+        raise click.ClickException(f"the kitchen cannot run: {_first(error)}") from None
 
 
 async def _until_told(folder: Path, speed: float, base_port: int, heartbeat_s: float) -> None:
@@ -71,6 +71,13 @@ async def _until_told(folder: Path, speed: float, base_port: int, heartbeat_s: f
             async for _ in signals:
                 group.cancel_scope.cancel()
                 return
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first error inside nested groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _show(urls: Mapping[str, str]) -> None:

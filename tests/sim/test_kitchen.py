@@ -26,7 +26,7 @@ from hub.http_server import serving
 from mandates.keys import KeyRing
 from mandates.signature import verify_document
 from safety.device_documents import Capabilities
-from sim.kitchen import ADDRESSES, device_key, run_kitchen, sample_devices
+from sim.kitchen import ADDRESSES, device_key, run_kitchen, sample_devices, sample_recipes
 from sim.loopback import listen
 from sim.pairing import BrokerAddress, Pairing
 from tests.mosquitto_process import Mosquitto
@@ -178,3 +178,23 @@ def test_the_sample_devices_are_the_packages_own(samples: dict[str, Any]) -> Non
     for device in devices:
         assert json.loads(device.capabilities) == samples["devices"][device.name]
         assert json.loads(device.limits) == samples["safetyLimits"]
+
+
+def test_a_port_that_is_taken_is_named_as_such(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "sim.kitchen", "--folder", str(tmp_path / "k"), "--base-port", str(port)],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            cwd=Path(__file__).parents[2],
+        )
+    assert done.returncode == 1
+    assert "already in use" in done.stderr
+    recipes = {path.stem for path in (tmp_path / "k" / "recipes").glob("*.json")}
+    assert "koshari" in recipes
+
+
+def test_the_sample_recipes_are_the_packages_own(samples: dict[str, Any]) -> None:
+    assert {name: json.loads(raw) for name, raw in sample_recipes().items()} == samples["recipes"]
