@@ -113,6 +113,11 @@ class Settings(_Table, frozen=True):
                 f"http.host = {self.http.host}: the API is open to the network, and over plain HTTP "
                 "tokens can be read on the way; put a TLS proxy before it or keep 127.0.0.1"
             )
+        if self.http.host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+            found.append(
+                f"http.host = {self.http.host}: appliances are told {self.url()} when they are paired, which "
+                "others than those on this machine cannot reach; write this machine's address in your network"
+            )
         if (
             self.broker.kind != "embedded"
             and self.broker.tls_ca is None

@@ -120,7 +120,8 @@ def test_variables_of_other_purposes_are_left_alone(tmp_path: Path) -> None:
 def test_listening_beyond_loopback_is_said_aloud(tmp_path: Path) -> None:
     write(tmp_path, '[http]\nhost = "0.0.0.0"\n[broker]\nkind = "mosquitto"\nhost = "broker.lan"\n')
     settings = load(tmp_path, {})
-    http, broker = settings.warnings()
+    http, pairing, broker = settings.warnings()
+    assert "http://127.0.0.1:7878" in pairing
     assert "http.host = 0.0.0.0" in http
     assert "broker.tls_ca" in broker
     assert settings.url() == "http://127.0.0.1:7878"
