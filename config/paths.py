@@ -34,6 +34,11 @@ class DataFolder:
         return self.root / "secrets"
 
     @property
+    def known_keys(self) -> Path:
+        """Public keys that others published, kept for when their sources cannot be asked."""
+        return self.root / "known-keys.json"
+
+    @property
     def last_failure(self) -> Path:
         """Details of the last unexpected error of a command; the next one overwrites it."""
         return self.root / "last-failure.txt"
