@@ -27,13 +27,33 @@ def person_enrolled(fold: Fold, entry: PersonEnrolled) -> None:
         entry.role,
         to_text(entry.keys),
     )
-    fold.run("DELETE FROM token WHERE kitchen = ?1 AND actor = ?2 AND mandate IS NULL", entry.id)
+    fold.run(
+        "DELETE FROM token WHERE kitchen = ?1 AND actor = ?2 AND mandate IS NULL AND role <> 'device'",
+        entry.id,
+    )
+    # Who is no longer of the household lets nobody in either.
+    fold.run(
+        "DELETE FROM token WHERE kitchen = ?1 AND mandate IN "
+        "(SELECT hash FROM mandate WHERE kitchen = ?1 AND principal = ?2)",
+        entry.id,
+    )
+    fold.run("UPDATE mandate SET revoked = 1 WHERE kitchen = ?1 AND principal = ?2", entry.id)
     _token(fold, entry.token_hash, entry.id, entry.role)
 
 
 def person_removed(fold: Fold, entry: PersonRemoved) -> None:
     fold.run("DELETE FROM person WHERE kitchen = ?1 AND id = ?2", entry.id)
-    fold.run("DELETE FROM token WHERE kitchen = ?1 AND actor = ?2 AND mandate IS NULL", entry.id)
+    fold.run(
+        "DELETE FROM token WHERE kitchen = ?1 AND actor = ?2 AND mandate IS NULL AND role <> 'device'",
+        entry.id,
+    )
+    # Who is no longer of the household lets nobody in either.
+    fold.run(
+        "DELETE FROM token WHERE kitchen = ?1 AND mandate IN "
+        "(SELECT hash FROM mandate WHERE kitchen = ?1 AND principal = ?2)",
+        entry.id,
+    )
+    fold.run("UPDATE mandate SET revoked = 1 WHERE kitchen = ?1 AND principal = ?2", entry.id)
 
 
 def mandate_registered(fold: Fold, entry: MandateRegistered) -> None:
@@ -86,6 +106,9 @@ def device_removed(fold: Fold, entry: DeviceRemoved) -> None:
     fold.run("DELETE FROM condition WHERE kitchen = ?1 AND device = ?2", entry.name)
     fold.run("DELETE FROM question WHERE kitchen = ?1 AND device = ?2", entry.name)
     fold.run("DELETE FROM parked WHERE kitchen = ?1 AND device = ?2", entry.name)
+    # Another device of the same name counts anew.
+    fold.run("DELETE FROM subject WHERE kitchen = ?1 AND device = ?2", entry.name)
+    fold.run("DELETE FROM seen WHERE kitchen = ?1 AND device = ?2", entry.name)
 
 
 def _token(fold: Fold, hashed: str, actor: str, role: str, mandate: str | None = None) -> None:

@@ -118,6 +118,20 @@ async def test_the_last_owner_stays_and_a_person_goes_with_her_token(tmp_path: P
             assert found == [{"id": "person:ben", "role": "owner", "keys": []}]
 
 
+async def test_with_a_person_go_the_mandates_she_signed_and_no_others(tmp_path: Path) -> None:
+    async with house(tmp_path) as kitchen:
+        annas, _ = await kitchen.household.add_agent("agent:planner")
+        bens_token = await person(kitchen, "person:ben", "owner")
+        async with kitchen.client(bens_token) as his, kitchen.client(annas) as agent:
+            assert (await agent.get("/v1/needs")).status_code == 200
+            await person(kitchen, "person:cara")
+            assert (await his.delete("/v1/people/person:cara")).status_code == 204
+            assert (await agent.get("/v1/needs")).status_code == 200
+            assert (await his.delete(f"/v1/people/{OWNER}")).status_code == 204
+            is_problem(await agent.get("/v1/needs"), 401)
+            assert (await his.get("/v1/mandates")).json() == {"mandates": []}
+
+
 async def test_two_owners_who_remove_each_other_at_once_leave_one(tmp_path: Path) -> None:
     async with house(tmp_path) as kitchen:
         bens = await person(kitchen, "person:ben", "owner")
