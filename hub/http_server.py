@@ -1,5 +1,6 @@
 """ASGI applications over HTTP in our own task group: bound before they serve, closed within a bound."""
 
+import asyncio
 import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -7,13 +8,34 @@ from typing import Any, Final
 
 import anyio
 import uvicorn
-from litestar import Litestar
+from litestar.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 START_WITHIN_S: Final = 10.0
 GRACE_S: Final = 2
 END_WITHIN_S: Final = 5.0
-_CONNECTIONS_MOST: Final = 4_096
-"""Beyond it uvicorn answers 503, a stop too: so it stands far above what a household opens."""
+CONNECTIONS_MOST: Final = 512
+"""Beyond these an idle connection gives way to a new one; how many requests are served is the app's bound."""
+
+
+class _Connection(H11Protocol):
+    """A connection; whoever comes is let in, so that no crowd of silent ones keeps out a stop."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS_MOST:
+            for other in self.connections:
+                if isinstance(other, _Connection) and other is not self and other.gives_way():
+                    return
+
+    def gives_way(self) -> bool:
+        """Close the connection if nothing is served on it; whether it did."""
+        # there is no cycle before the first request
+        answered = getattr(self.cycle, "response_complete", True)
+        if not answered or self.transport.is_closing():
+            return False
+        self.transport.close()
+        return True
 
 
 class _Server(uvicorn.Server):
@@ -54,7 +76,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def serving(app: Litestar, listening: socket.socket) -> AsyncGenerator[None, None]:
+async def serving(app: ASGIApp, listening: socket.socket) -> AsyncGenerator[None, None]:
     """Serve `app` for the length of the context, from when it answers to when it has closed."""
     application: Any = app  # Litestar's own type of an ASGI application is narrower than uvicorn's
     server = _Server(
@@ -66,7 +88,7 @@ async def serving(app: Litestar, listening: socket.socket) -> AsyncGenerator[Non
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_S,
-            limit_concurrency=_CONNECTIONS_MOST,
+            http=_Connection,
             timeout_keep_alive=30,
         )
     )

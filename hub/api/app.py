@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from litestar import Litestar, Request, Response
 from litestar.exceptions import HTTPException
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from events.documents import MAX_DOCUMENT_BYTES
 from hub.api import executions, household, open
@@ -13,11 +14,41 @@ from hub.orders import OrderError
 from hub.parts import Parts
 from hub.store.database import StoreFailed
 
+REQUESTS_MOST: Final = 256
 _LOG: Final = logging.getLogger("aboyeur.api")
 
 
-def build(parts: Parts) -> Litestar:
+def build(parts: Parts) -> ASGIApp:
     """The application over the parts of a running hub."""
+    return Bounded(_routed(parts), REQUESTS_MOST)
+
+
+class Bounded:
+    """Serves at most so many requests at once, and any number of stops (DESIGN §4: no queue holds one up)."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+        self._served = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["path"].rstrip("/").endswith("/stop"):
+            await self._app(scope, receive, send)
+            return
+        if self._served >= self._most:
+            busy = Problem(503, "busy", f"{self._most} requests are being served already: ask again")
+            answer: Any = problem(busy).to_asgi_response(None, Request(scope))
+            await answer(scope, receive, send)
+            return
+        self._served += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._served -= 1
+
+
+def _routed(parts: Parts) -> Litestar:
     return Litestar(
         route_handlers=[open.routes(parts), executions.routes(parts), household.routes(parts)],
         exception_handlers={

@@ -14,6 +14,8 @@ import pytest
 from adapters.documents import ExecuteRequest
 from adapters.protocol import DeviceError, DeviceUnreachable, StopAnswer
 from config.settings import Forward
+from hub import http_server
+from hub.api import app
 from hub.records.log.head import HeadKeeper
 from hub.store.database import Store, StoreFailed
 from tests.household import running_hub, until
@@ -630,3 +632,60 @@ async def test_a_log_head_that_cannot_be_written_stops_no_stop(tmp_path: Path) -
         assert not hob.heating
         broken.clear()
         await shows(kitchen, execution, "stopped")
+
+
+async def test_a_stop_finds_its_way_past_a_crowd_of_silent_connections(tmp_path: Path) -> None:
+    hob = ScriptedDevice("hob")
+    async with house(tmp_path, hob) as kitchen:
+        execution = await cooking(kitchen)
+        port = kitchen.household.settings.http.port
+        crowd = [await anyio.connect_tcp("127.0.0.1", port) for _ in range(http_server.CONNECTIONS_MOST + 20)]
+        try:
+            await crowd[-1].send(b"GET /health HT")  # one that begins and does not go on
+            answer = await stop(kitchen, execution)
+            assert answer.json()["state"] == "stopped"
+            async with kitchen.client() as http:
+                assert (await http.get("/v1/needs")).status_code == 200
+        finally:
+            for one in crowd:
+                await one.aclose()
+
+
+async def test_a_stop_finds_its_way_past_as_many_requests_as_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "REQUESTS_MOST", 30)
+    hob = ScriptedDevice("hob")
+    release = anyio.Event()
+    hanging: list[bool] = []
+
+    class Hanging(Full):
+        async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+            if hanging:
+                await release.wait()
+            return await self.store.read(work)
+
+    async with house(tmp_path, hob, store=Hanging) as kitchen:
+        execution = await cooking(kitchen)
+        hanging.append(True)
+        answers: list[int] = []
+        many = httpx.Limits(max_connections=None)
+        async with kitchen.household.client(limits=many) as http, anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                answers.append((await http.get("/v1/needs")).status_code)
+
+            for _ in range(30 + 10):
+                tasks.start_soon(ask)
+
+            async def crowded() -> bool:
+                return answers.count(503) == 10
+
+            await until(crowded)
+            assert is_problem(await http.get("/v1/needs"), 503)["title"] == "busy"
+            answer = await stop(kitchen, execution)
+            assert answer.status_code == 202
+            assert not hob.heating
+            release.set()
+            hanging.clear()
+        assert answers.count(200) == 30
