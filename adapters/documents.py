@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, field
 
 from events.documents import Document
+from events.envelope import MAX_SEQ
 from events.times import DATE_TIME_PATTERN
 from mandates.documents import AgentMandate, Signature
 
@@ -24,7 +25,8 @@ GlobalRef = Annotated[
     ),
 ]
 Hash = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
-VocabId = Annotated[str, Meta(pattern=r"^(cw|x-[a-z0-9-]+)\.[a-z0-9_.-]+$(?!\n)")]
+VocabId = Annotated[str, Meta(max_length=128, pattern=r"^(cw|x-[a-z0-9-]+)\.[a-z0-9_.-]+$(?!\n)")]
+NodeId = Annotated[str, Meta(max_length=128)]
 Unit = Literal[
     "g", "kg", "mg", "ml", "l", "tsp", "tbsp", "cup", "pinch", "dash", "pcs",
     "degC", "W", "kW", "mm", "cm", "rpm", "Pa", "kPa", "pct", "s",
@@ -95,7 +97,7 @@ class Reading(Document, frozen=True):
 class Step(Document, frozen=True):
     """The step an execution is at."""
 
-    node: str | None = None
+    node: NodeId | None = None
     op: VocabId | None = None
     started_at: DateTime | None = None
     progress: Annotated[float, Meta(ge=0, le=1)] | None = None
@@ -107,7 +109,7 @@ class Refusal(Document, frozen=True):
     """Why nothing is cooked."""
 
     reason: RefusalReason
-    node: str | None = None
+    node: NodeId | None = None
     detail: Annotated[str, Meta(max_length=500)] | None = None
 
 
@@ -126,13 +128,15 @@ class ExecutionStatus(Document, frozen=True):
     id: Id
     request: Id
     state: State
-    seq: Annotated[int, Meta(ge=0)]
+    seq: Annotated[int, Meta(ge=0, le=MAX_SEQ)]
     updated_at: DateTime
     step: Step | None = None
     eta: DateTime | None = None
     refusal: Refusal | None = None
     human_needed: HumanNeeded | None = None
-    x_boot: str | None = field(default=None, name="x-aboyeur-boot")
+    x_boot: Annotated[str, Meta(min_length=1, max_length=128)] | None = field(
+        default=None, name="x-aboyeur-boot"
+    )
     """The device's boot id; `seq` is ordered within one boot."""
 
 
@@ -177,7 +181,7 @@ class Deviation(Document, frozen=True):
 
 
 class LogStep(Document, frozen=True):
-    node: str
+    node: NodeId
     op: VocabId
     verified_by: VerifiedBy
     envelope_ok: bool
@@ -191,7 +195,7 @@ class SafetyEvent(Document, frozen=True):
     at: DateTime
     limit: str
     action: Literal["refuse_start", "cut_heat", "stop_motion", "stop_all", "ask_human", "alert"]
-    node: str | None = None
+    node: NodeId | None = None
 
 
 class Intervention(Document, frozen=True):

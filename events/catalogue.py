@@ -11,10 +11,11 @@ from msgspec import Meta, field
 
 from events.documents import Document, OpenDocument
 from events.registry import ANYBODY, EventClass, EventType, Registry, Sender
-from events.times import DATE_TIME_PATTERN
+from events.times import DATE_TIME_PATTERN, parse_date_time
 
 DateTime = Annotated[str, Meta(pattern=DATE_TIME_PATTERN)]
 Boot = Annotated[str, Meta(min_length=1, max_length=128)]
+Name = Annotated[str, Meta(min_length=1, max_length=128)]
 LangTag = Annotated[str, Meta(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$(?!\n)")]
 LangMap = dict[LangTag, str]
 """A text per language (BCP 47)."""
@@ -24,6 +25,8 @@ class DeviceData(OpenDocument, frozen=True):
     """What a device says of itself with any `cookwala.device.*` event."""
 
     x_boot: Boot | None = field(default=None, name="x-aboyeur-boot")
+    x_fault: Name | None = field(default=None, name="x-aboyeur-fault")
+    """With `cookwala.device.fault`: which part is broken."""
 
 
 class Heartbeat(OpenDocument, frozen=True):
@@ -62,6 +65,10 @@ class SafetyData(Document, frozen=True):
     detected_by: Actor | None = None
     expected: bool | None = None
     x_boot: Boot | None = field(default=None, name="x-aboyeur-boot")
+    x_limit: Name | None = field(default=None, name="x-aboyeur-limit")
+    """Which of the device's limits fired, or is over."""
+    x_cleared: Name | None = field(default=None, name="x-aboyeur-cleared")
+    """With `cookwala.safety.cleared`: the type that is over; without it all of the device's alarms are."""
 
 
 class NotifyAction(Document, frozen=True):
@@ -81,8 +88,17 @@ class NotifyData(Document, frozen=True):
     channels: list[str] | None = None
     expires_at: DateTime | None = None
     relates_to: str | None = None
-    x_nonce: str | None = field(default=None, name="x-aboyeur-nonce")
+    x_nonce: Name | None = field(default=None, name="x-aboyeur-nonce")
     """Names a device's presence question; the answer must carry it (ruling P2)."""
+
+    def __post_init__(self) -> None:
+        """Refuse a time that has the form of one and is none (30 February).
+
+        Raises:
+            ValueError: it is none.
+        """
+        if self.expires_at is not None:
+            parse_date_time(self.expires_at)
 
 
 class TelemetryReading(Document, frozen=True):

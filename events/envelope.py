@@ -87,6 +87,8 @@ def read_event(raw: bytes, registry: Registry) -> Event:
     Raises:
         EventError: see its reasons.
     """
+    # White space around the object says nothing, and would not survive a way through the log.
+    raw = raw.strip(b" \t\r\n")
     try:
         plain = parse(raw, max_bytes=MAX_EVENT_BYTES)
         envelope = _envelope(raw, plain)

@@ -19,6 +19,8 @@ from hub.store.database import StoreFailed
 
 BATCH_MOST: Final = 200
 _OUTBOX_MOST: Final = 100
+MARKER_WITHIN_S: Final = 15.0
+"""A marker that is not back by then was lost by the broker, and with it perhaps more."""
 _AGAIN_FIRST_S: Final = 0.2
 _AGAIN_MOST_S: Final = 5.0
 _LOG = logging.getLogger("aboyeur.bus")
@@ -74,6 +76,11 @@ class Bus:
             self.live = False
             self._marker = self._kitchen.ids.new("marker")
             await session.publish(topics.marker(self._kitchen.name, self._marker), b"", qos=1)
+            with anyio.move_on_after(MARKER_WITHIN_S):
+                await bell.wait()
+            if not self.live and not bell.is_set():
+                # Confirmed, but never delivered: this connection hears nothing.
+                raise TransportLost(f"the marker did not come back within {MARKER_WITHIN_S:.0f} s")
             await bell.wait()
 
     async def _take(self, batch: Sequence[Delivery]) -> None:
@@ -108,9 +115,9 @@ class Bus:
             for _, topic, retain, body in rows:
                 try:
                     await session.publish(topic, body.encode(), qos=1, retain=bool(retain))
-                except TransportRefused as refused:
+                except (TransportRefused, ValueError) as refused:
                     # It would be refused for ever, and hold up everything behind it.
-                    _LOG.error("the broker refuses %s: %s", topic, refused)
+                    _LOG.error("%.200s cannot be published: %s", topic, refused)
             await self._published(rows[-1][0])
 
     async def _published(self, position: int) -> None:

@@ -1,13 +1,14 @@
 """Who and what is enrolled, in memory: people, tokens, keys, devices, recipes; read anew after a change."""
 
+import logging
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
-from events.documents import read
+from events.documents import DocumentError, read
 from hub.entries import Role
 from mandates.authority import Enrolment
 from mandates.documents import KeyRecord
@@ -17,6 +18,8 @@ from safety.choice import Appliance
 from safety.device_documents import Capabilities, SafetyLimits
 from safety.documents import Recipe
 
+T = TypeVar("T")
+_LOG: Final = logging.getLogger("aboyeur.directory")
 _KEYS: Final = msgspec.json.Decoder(list[KeyRecord])
 
 
@@ -83,12 +86,16 @@ class Directory:
                 limits=device.safety_limits,
             )
             for device in self.devices.values()
-            if device.capabilities is not None
+            if device.capabilities is not None and device.safety_limits is not None
         ]
 
 
 def read_directory(connection: sqlite3.Connection, kitchen: str) -> Directory:
-    """Everything enrolled in `kitchen`."""
+    """Everything enrolled in `kitchen`.
+
+    A document that cannot be read any more is left out and reported: a device then keeps its address, so that
+    it can still be stopped, but is asked for nothing.
+    """
     people: dict[str, Role] = {}
     enrolled: dict[str, Enrolment] = {}
     records: dict[str, KeyRecord] = {}
@@ -112,8 +119,8 @@ def read_directory(connection: sqlite3.Connection, kitchen: str) -> Directory:
             salt=salt,
             broker_hash=broker_hash,
             keys=tuple(own),
-            capabilities=read(Capabilities, capabilities.encode()),
-            safety_limits=read(SafetyLimits, limits.encode()),
+            capabilities=_read(Capabilities, capabilities, f"the capabilities of {name}"),
+            safety_limits=_read(SafetyLimits, limits, f"the safety limits of {name}"),
             capabilities_text=capabilities,
             safety_limits_text=limits,
             life=life,
@@ -129,10 +136,19 @@ def read_directory(connection: sqlite3.Connection, kitchen: str) -> Directory:
             "SELECT hash, actor, role, mandate FROM token WHERE kitchen = ?", (kitchen,)
         )
     }
-    recipes = {
-        hashed: RecipeEntry(hashed, read(Recipe, document.encode()))
-        for hashed, document in connection.execute(
-            "SELECT hash, document FROM recipe WHERE kitchen = ? ORDER BY hash", (kitchen,)
-        )
-    }
+    recipes = {}
+    for hashed, document in connection.execute(
+        "SELECT hash, document FROM recipe WHERE kitchen = ? ORDER BY hash", (kitchen,)
+    ):
+        recipe = _read(Recipe, document, f"the recipe {hashed}")
+        if recipe is not None:
+            recipes[hashed] = RecipeEntry(hashed, recipe)
     return Directory(actors, people, enrolled, KeyRing(records.values()), devices, recipes)
+
+
+def _read(kind: type[T], text: str, what: str) -> T | None:
+    try:
+        return read(kind, text.encode())
+    except DocumentError as error:
+        _LOG.error("%s cannot be read any more, see `aboyeur rebuild --check`: %s", what, error)
+        return None

@@ -5,6 +5,8 @@ for all of it, then the acknowledgement on the very connection it came on. A com
 connection, which is the only way to have it all delivered again.
 """
 
+import logging
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -22,8 +24,11 @@ from events.transport import Delivery
 from hub.entries import EventTaken
 from hub.kitchen import Kitchen
 from hub.recorder import Recording
+from hub.store.database import StoreFailed
 from hub.store.rings import QUARANTINE
+from hub.store.writer import is_store_error
 
+_LOG: Final = logging.getLogger("aboyeur.inbox")
 _HEARTBEAT: Final = "cookwala.device.heartbeat"
 _ONLINE: Final = "cookwala.device.online"
 _WINDOW_S: Final = 60.0
@@ -122,7 +127,8 @@ class Inbox:
         if known is None:
             return _Turned("unknown_device", device, "no device of that name is registered", delivery.payload)
         size = len(delivery.payload)
-        excess = self._over_quota(device, size)
+        # What waited at the broker while the hub was away comes all at once; that is not the device's doing.
+        excess = self._over_quota(device, size, counted=live)
         # A device that says too much is not thereby dead: its heartbeats are heard all the same.
         if excess is not None and (topic.category != "device" or size > _BEAT_MOST_BYTES):
             return _Turned("quota", device, excess, delivery.payload)
@@ -172,10 +178,12 @@ class Inbox:
         if before is not None and before != boot:
             self._attention.rebooted(device)
 
-    def _over_quota(self, device: str, size: int) -> str | None:
+    def _over_quota(self, device: str, size: int, *, counted: bool) -> str | None:
         quotas = self._kitchen.settings.quotas
         if size > quotas.payload_bytes:
             return f"{size} bytes in one message, at most {quotas.payload_bytes}"
+        if not counted:
+            return None
         now = self._kitchen.clock.monotonic()
         usage = self._usage.get(device)
         if usage is None or now - usage.since >= _WINDOW_S:
@@ -220,7 +228,14 @@ class Inbox:
             excess = self._too_many_subjects(recording, device, event.subject)
             if excess is not None:
                 return _Turned("quota", device, excess, b"")
-        recording.record(EventTaken(device=device, event=msgspec.Raw(event.raw)), event)
+        try:
+            with recording.part():
+                recording.record(EventTaken(device=device, event=msgspec.Raw(event.raw)), event)
+        except Exception as error:
+            if isinstance(error, StoreFailed) or (isinstance(error, sqlite3.Error) and is_store_error(error)):
+                raise
+            _LOG.exception("an event of %s cannot be folded; it goes to quarantine", device)
+            return _Turned("not_processable", device, f"{type(error).__name__}: {error}", b"")
         return None
 
     def _same_as_logged(self, recording: Recording, seq: int, event: Event) -> bool:

@@ -1,6 +1,7 @@
 """The one way anything changes: an entry is appended to the log and folded into the projections at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final, Protocol, TypeVar
 
 import anyio
@@ -56,6 +57,18 @@ class Recording:
     def logged(self, seq: int) -> bytes | None:
         """The payload of an entry; `None` where it was erased."""
         return self._transaction.payload_of(seq)
+
+    @contextmanager
+    def part(self) -> Generator[None, None, None]:
+        """A part that leaves no trace, in tables, log or `touched`, if it raises."""
+        before = dict(self.touched)
+        try:
+            with self._transaction.part():
+                yield
+        except BaseException:
+            self.touched.clear()
+            self.touched.update(before)
+            raise
 
     def turn_away(self, ring: Ring, reason: str, source: str, detail: str = "", body: bytes = b"") -> None:
         """Keep in a ring what was refused."""

@@ -98,8 +98,7 @@ class Registrar:
                 )
             )
 
-        await self._kitchen.recorder.commit(work)
-        await self._kitchen.reload()
+        await self._kitchen.enrol(work)
         return token
 
     async def remove_person(self, person: str, by: str) -> None:
@@ -113,9 +112,8 @@ class Registrar:
                 raise OrderError(409, "conflict", f"{person} is the only owner; enrol another first")
             recording.record(PersonRemoved(id=person, by=by))
 
-        await self._kitchen.recorder.commit(work)
+        await self._kitchen.enrol(work)
         self._kitchen.presence.left(person)
-        await self._kitchen.reload()
 
     async def add_mandate(self, raw: bytes, by: str) -> tuple[str, str]:
         """Register a mandate that its principal signed; returns its hash and the agent's token."""
@@ -144,18 +142,22 @@ class Registrar:
         if not verdict.ok:
             raise OrderError(422, verdict.refusal or "not_authorized", f"{verdict.reason}: {verdict.detail}")
         token = self._kitchen.ids.secret()
-        await self._kitchen.recorder.record(
-            MandateRegistered(
-                hash=hashed,
-                principal=mandate.principal,
-                agent=mandate.agent,
-                expires=mandate.expires,
-                token_hash=token_hash(token),
-                document=raw.decode(),
-                by=by,
-            )
+        entry = MandateRegistered(
+            hash=hashed,
+            principal=mandate.principal,
+            agent=mandate.agent,
+            expires=mandate.expires,
+            token_hash=token_hash(token),
+            document=raw.decode(),
+            by=by,
         )
-        await self._kitchen.reload()
+
+        def work(recording: Recording) -> None:
+            if recording.fold.one("SELECT 1 FROM person WHERE kitchen = ?1 AND id = ?2", by) is None:
+                raise OrderError(403, "not_authorized", f"{by} is not enrolled any more")
+            recording.record(entry)
+
+        await self._kitchen.enrol(work)
         return hashed, token
 
     async def revoke_mandate(self, hashed: str, by: str) -> None:
@@ -169,9 +171,8 @@ class Registrar:
                 recording.record(MandateRevoked(hash=hashed, by=by))
             return known is not None
 
-        if not await self._kitchen.recorder.commit(work):
+        if not await self._kitchen.enrol(work):
             raise OrderError(404, "not_found", "no such mandate is in force")
-        await self._kitchen.reload()
 
     async def add_recipe(self, raw: bytes, by: str) -> tuple[str, str]:
         """Keep a recipe revision, byte for byte; returns its hash and id."""
@@ -187,10 +188,8 @@ class Registrar:
                 422, "recipe_hash_mismatch", f"the recipe says {written}, its content is {hashed}"
             )
         if hashed not in self._kitchen.directory.recipes:
-            await self._kitchen.recorder.record(
-                RecipeAdded(hash=hashed, id=recipe.id, document=raw.decode(), by=by)
-            )
-            await self._kitchen.reload()
+            entry = RecipeAdded(hash=hashed, id=recipe.id, document=raw.decode(), by=by)
+            await self._kitchen.enrol(lambda recording: recording.record(entry))
         return hashed, recipe.id
 
     async def add_device(self, request: DeviceRequest, by: str) -> Pairing:
@@ -218,8 +217,7 @@ class Registrar:
             _free_name(recording, name)
             recording.record(entry)
 
-        await kitchen.recorder.commit(work)
-        await kitchen.reload()
+        await kitchen.enrol(work)
         self._brigade.sync()
         broker = kitchen.settings.broker
         return Pairing(
@@ -271,10 +269,9 @@ class Registrar:
             recording.record(DeviceRemoved(name=name, by=by))
             return None
 
-        open_work = await self._kitchen.recorder.commit(work)
+        open_work = await self._kitchen.enrol(work)
         if open_work is not None:
             raise OrderError(409, "conflict", f"{name} has work: {open_work}; let it end or stop it first")
-        await self._kitchen.reload()
         self._brigade.sync()
 
 

@@ -3,12 +3,13 @@
 import logging
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import anyio
 
-from hub.directory import read_directory
+from hub.directory import DeviceEntry, Directory, read_directory
 from hub.executions.model import Execution
 from hub.kitchen import Kitchen
 from hub.projections.executions import read_execution
@@ -77,10 +78,27 @@ def preload(path: Path, kitchen: Kitchen) -> None:
         _LOG.info("nothing to look at before the start: %s", error)
         return
     try:
-        kitchen.directory = read_directory(connection, kitchen.name)
-        for execution in open_executions(connection, kitchen.name):
-            kitchen.open_work.changed(0, execution)
-    except (sqlite3.Error, ValueError) as error:
-        _LOG.warning("the store cannot be looked into before it is opened: %s", error)
+        # Each by itself: what an older schema lacks for the one must not take the other along.
+        for look in (_look_for_work, _look_for_addresses, _look_for_the_rest):
+            try:
+                look(connection, kitchen)
+            except (sqlite3.Error, ValueError) as error:
+                _LOG.warning("the store cannot be looked into before it is opened: %s", error)
     finally:
         connection.close()
+
+
+def _look_for_work(connection: sqlite3.Connection, kitchen: Kitchen) -> None:
+    for execution in open_executions(connection, kitchen.name):
+        kitchen.open_work.changed(0, execution)
+
+
+def _look_for_addresses(connection: sqlite3.Connection, kitchen: Kitchen) -> None:
+    """All that a stop needs of a device; these columns are there in every schema."""
+    rows = connection.execute("SELECT name, url, salt FROM device WHERE kitchen = ?", (kitchen.name,))
+    devices = {name: replace(DeviceEntry.stranger(name, url), salt=salt) for name, url, salt in rows}
+    kitchen.directory = Directory(devices=devices)
+
+
+def _look_for_the_rest(connection: sqlite3.Connection, kitchen: Kitchen) -> None:
+    kitchen.directory = read_directory(connection, kitchen.name)

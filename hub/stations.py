@@ -122,6 +122,9 @@ class Station:
         except StoreFailed as failure:
             _LOG.warning("%s: the store failed, trying again: %s", self.name, failure.detail)
             return 1.0
+        except Exception:  # noqa: BLE001 - one device's surprise must not end the kitchen
+            _LOG.exception("%s: a fault of ours at this station, trying again", self.name)
+            return 5.0
         now = self._kitchen.clock.monotonic()
         due = [trying.due for trying in self._trying.values()]
         due += [since + HEAL_AFTER_S for since in self._holes.values()]
@@ -195,16 +198,17 @@ class Station:
     # --- Starts -----------------------------------------------------------------------------------------
 
     async def _do_starts(self) -> None:
+        waiting: set[str] = set()
         for execution in self._kitchen.open_work.on(self.name):
             attempt = execution.attempt
-            if attempt is None or attempt.phase not in ("to_send", "sending"):
-                self._trying.pop(f"start {execution.id}", None)
+            if attempt is None or attempt.phase not in ("to_send", "sending") or self._barred(execution.id):
                 continue
+            waiting.add(f"start {execution.id}")
             trying = self._trying.get(f"start {execution.id}")
-            if trying is not None and trying.due > self._kitchen.clock.monotonic():
-                continue
-            if not self._barred(execution.id):
+            if trying is None or trying.due <= self._kitchen.clock.monotonic():
                 await self._start(execution, attempt)
+        for what in [what for what in self._trying if what.startswith("start ") and what not in waiting]:
+            del self._trying[what]
 
     async def _start(self, execution: Execution, attempt: Attempt) -> None:
         resumed = attempt.phase == "sending" and f"start {execution.id}" not in self._trying
@@ -224,14 +228,16 @@ class Station:
         try:
             status = await self._adapter.start(request)
         except DeviceError as error:
-            self._kitchen.open_work.arrived(execution.id)
             await self._answered_no(execution, attempt, error)
         except DeviceUnreachable as error:
-            self._kitchen.open_work.arrived(execution.id)
             await self._unanswered(execution, attempt, error, error.delivered == "unknown")
         else:
+            # Should the store fail now, the device tells it again when it is read.
             self._trying.pop(f"start {execution.id}", None)
+            self._reads.add(attempt.request)
             await self._record_read(attempt.request, "start", status)
+            self._reads.discard(attempt.request)
+        finally:
             self._kitchen.open_work.arrived(execution.id)
 
     def _too_old(self, execution: Execution) -> bool:

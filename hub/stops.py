@@ -97,7 +97,8 @@ class StopDesk:
         if execution in self._running:
             return True
         entry = self._kitchen.open_work.get(execution)
-        return entry is not None and entry.execution.stop is not None
+        # What is not open any more has ended, perhaps this very moment by a stop.
+        return entry is None or entry.execution.stop is not None
 
     def take_up(self) -> None:
         """Go on with every stop that had not landed when the hub ended."""
@@ -113,7 +114,12 @@ class StopDesk:
         entry = self._kitchen.open_work.get(execution)
         running = self._running.get(execution)
         if entry is None and running is None:
-            return StopOutcome(await self._ended(execution), reached=True)
+            ended = await self._ended(execution)
+            if ended is None or ended.final:
+                return StopOutcome(ended, reached=True)
+            # The hub is starting and had not looked into its store yet: it is open after all.
+            self._kitchen.open_work.changed(0, ended)
+            entry, running = self._kitchen.open_work.get(execution), self._running.get(execution)
         if running is None:
             running = self._begin(execution, by, reason)
         with anyio.move_on_after(ANSWER_WITHIN_S):

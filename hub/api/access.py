@@ -22,6 +22,8 @@ async def caller(request: Request[Any, Any, Any], parts: Parts) -> Actor:
     Raises:
         Problem: 401.
     """
+    if parts.kitchen.stale:
+        await parts.kitchen.reload()
     header = request.headers.get("authorization", "")
     scheme, _, secret = header.partition(" ")
     actor = None

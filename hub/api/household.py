@@ -1,15 +1,17 @@
 """The endpoints of a household: devices, people, mandates, recipes, presence, what waits or was refused."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Request, Response, Router, delete, get, post
 from litestar.params import FromPath
+from msgspec import Meta
 
 from events.documents import Document
 from hub.api.access import PEOPLE, allowed
 from hub.api.answers import Problem, answer, document
 from hub.entries import ConditionEnded
 from hub.parts import Parts
+from hub.recorder import Recording
 from hub.registrar import DeviceRequest, PersonRequest
 from hub.store.rings import FAILED_LOGINS, QUARANTINE, REFUSALS, Ring
 
@@ -29,8 +31,8 @@ class PresenceRequest(Document, frozen=True):
 class ConditionRequest(Document, frozen=True):
     """A person ends an alarm or a fault."""
 
-    device: str
-    type: str
+    device: Annotated[str, Meta(min_length=1, max_length=64)]
+    type: Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 def routes(parts: Parts) -> Router:
@@ -193,7 +195,19 @@ def routes(parts: Parts) -> Router:
         """A person ends an alarm or a fault."""
         actor = await allowed(request, parts, "end_condition", PEOPLE)
         body = await document(request, ConditionRequest)
-        await kitchen.recorder.record(ConditionEnded(device=body.device, type=body.type, by=actor.id))
+
+        def work(recording: Recording) -> bool:
+            found = recording.fold.one(
+                "SELECT 1 FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3 AND active = 1",
+                body.device,
+                body.type,
+            )
+            if found is not None:
+                recording.record(ConditionEnded(device=body.device, type=body.type, by=actor.id))
+            return found is not None
+
+        if not await kitchen.recorder.commit(work):
+            raise Problem(404, "not_found", f"{body.device} reports no {body.type}")
         parts.brigade.outbox_bell.set()
         return answer({"ended": body.type})
 

@@ -33,14 +33,16 @@ def sending(execution: Execution, number: int) -> Execution:
 
 
 def report(
-    execution: Execution, number: int, device_execution: str, said: DeviceReport, at: str
+    execution: Execution, number: int, device_execution: str | None, said: DeviceReport, at: str
 ) -> Execution:
     """A device reported on attempt `number`, by answer, event or read."""
     attempt = _attempt(execution, number)
+    if attempt.phase == "closed" and said.state not in FINAL:
+        return execution  # overtaken: what has ended does not begin again
     known = replace(
         attempt,
         phase="closed" if said.state in FINAL else "answered",
-        device_execution=device_execution,
+        device_execution=device_execution or attempt.device_execution,
         state=said.state,
         seq=said.seq,
         boot=said.boot,

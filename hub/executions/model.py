@@ -1,8 +1,9 @@
 """What a hub remembers of an execution and of each attempt at a device."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from adapters.documents import ExecutionStatus, HumanNeeded, Refusal, State, Step
 from hub.executions.states import FINAL
@@ -18,6 +19,17 @@ WaitingReason = Literal[
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of what stands in the store as JSON."""
+
+
+READINGS_MOST: Final = 32
+"""Of one step; what a device measures beyond is its own."""
+
+
+def within_bounds(step: Step | None) -> Step | None:
+    """A step with no more readings than a hub remembers and publishes."""
+    if step is None or step.readings is None or len(step.readings) <= READINGS_MOST:
+        return step
+    return replace(step, readings=step.readings[:READINGS_MOST])
 
 
 class DeviceReport(Record, frozen=True):
@@ -38,7 +50,7 @@ class DeviceReport(Record, frozen=True):
             state=status.state,
             seq=status.seq,
             boot=status.x_boot or "",
-            step=status.step,
+            step=within_bounds(status.step),
             eta=status.eta,
             refusal=status.refusal,
             human_needed=status.human_needed,

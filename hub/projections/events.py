@@ -1,4 +1,4 @@
-"""The effects of devices' events and reads: order, conditions, questions (DESIGN §4; ruling E1)."""
+"""The effects of devices' events and reads: order and questions (DESIGN §4; ruling E1)."""
 
 from typing import Final
 
@@ -9,14 +9,13 @@ from adapters.events import ExecutionData
 from events.envelope import Event, read_event
 from events.sequence import Position, place
 from events.times import format_date_time, parse_date_time
-from hub.entries import ConditionEnded, DeviceRead, EventTaken, QuestionClosed
-from hub.executions.model import DeviceReport
+from hub.entries import DeviceRead, EventTaken, QuestionClosed
+from hub.executions.model import DeviceReport, within_bounds
 from hub.executions.states import FINAL
-from hub.projections import executions
+from hub.projections import conditions, executions
 from hub.projections.fold import Fold, to_text
 from hub.projections.outbox import publish
 
-CLEARED: Final = "cookwala.safety.cleared"
 _QUESTION: Final = "cookwala.notify.request"
 _MOST_PARKED: Final = 256
 """Per subject; what comes beyond is in the log and healed by reading the device."""
@@ -46,10 +45,8 @@ def taken(fold: Fold, entry: EventTaken, event: Event | None = None) -> None:
         return
     if of_execution:
         _unnumbered(fold, entry.device, event)
-    elif envelope.type == CLEARED:
-        _cleared(fold, entry.device, event)
-    elif envelope.type.startswith("cookwala.safety.") or envelope.type == "cookwala.device.fault":
-        _condition(fold, entry.device, event)
+    elif conditions.is_condition(envelope.type):
+        conditions.said(fold, entry.device, event)
     elif envelope.type == _QUESTION:
         _question(fold, entry.device, event)
         publish(fold, envelope.type, envelope.subject, event.raw.decode())
@@ -61,7 +58,7 @@ def device_read(fold: Fold, entry: DeviceRead) -> None:
     """A device's own word on one execution: believed before any event (DESIGN §4)."""
     said, subject = entry.report, entry.device_execution
     if said is None or subject is None:
-        executions.forgotten(fold, entry.device, entry.ref)
+        _forgotten(fold, entry)
         return
     row = fold.one(
         "SELECT boot, seq FROM subject WHERE kitchen = ?1 AND device = ?2 AND subject = ?3",
@@ -71,6 +68,14 @@ def device_read(fold: Fold, entry: DeviceRead) -> None:
     if row is not None and row[0] == said.boot and said.seq < row[1]:
         return
     request = entry.ref if entry.ref != subject else None
+    # What came without a boot was said under the one that the device's status names.
+    fold.run(
+        "UPDATE OR REPLACE parked SET boot = ?4 "
+        "WHERE kitchen = ?1 AND device = ?2 AND subject = ?3 AND boot = ''",
+        entry.device,
+        subject,
+        said.boot,
+    )
     overtaken = fold.all(
         "SELECT event FROM parked WHERE kitchen = ?1 AND device = ?2 AND subject = ?3 AND boot = ?4 "
         "AND seq <= ?5 ORDER BY seq",
@@ -94,13 +99,17 @@ def device_read(fold: Fold, entry: DeviceRead) -> None:
     _release(fold, entry.device, subject, said)
 
 
-def condition_ended(fold: Fold, entry: ConditionEnded) -> None:
+def _forgotten(fold: Fold, entry: DeviceRead) -> None:
+    """The device knows nothing of it any more: no hole can close, and nothing of it is open."""
     fold.run(
-        "UPDATE condition SET active = 0 WHERE kitchen = ?1 AND device = ?2 AND type = ?3",
-        entry.device,
-        entry.type,
+        "DELETE FROM parked WHERE kitchen = ?1 AND device = ?2 AND subject = ?3", entry.device, entry.ref
     )
-    publish(fold, entry.type, f"{entry.device}/{entry.type}", "", retain=True)
+    fold.run(
+        "UPDATE subject SET open = 0 WHERE kitchen = ?1 AND device = ?2 AND (subject = ?3 OR request = ?3)",
+        entry.device,
+        entry.ref,
+    )
+    executions.forgotten(fold, entry.device, entry.ref)
 
 
 def question_closed(fold: Fold, entry: QuestionClosed) -> None:
@@ -175,7 +184,9 @@ def _apply(fold: Fold, device: str, subject: str, event: Event, said: DeviceRepo
     request = data.request if isinstance(data, ExecutionData) else None
     _set_position(fold, device, subject, request, said)
     publish(fold, event.envelope.type, subject, event.raw.decode())
-    executions.reported(fold, device, subject, request, said=said, at=_utc(event.envelope.time))
+    # Without a subject of its own an event names the device, which is no reference to an execution.
+    named = subject if event.envelope.subject is not None else None
+    executions.reported(fold, device, named, request, said=said, at=_utc(event.envelope.time))
 
 
 def _unnumbered(fold: Fold, device: str, event: Event) -> None:
@@ -217,62 +228,9 @@ def _report_of(event: Event, boot: str, seq: int, before: DeviceReport | None) -
         state=state,
         seq=seq,
         boot=boot,
-        step=data.step,
+        step=within_bounds(data.step),
         refusal=data.refusal,
         human_needed=data.human_needed,
-    )
-
-
-def _condition(fold: Fold, device: str, event: Event) -> None:
-    kind, time = event.envelope.type, _utc(event.envelope.time)
-    data = bytes(event.envelope.data).decode()
-    row = fold.one(
-        "SELECT time, data FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, kind
-    )
-    # Two of one instant are put in an order of their own, so that it does not matter which came first.
-    if row is not None and (row[0], row[1]) >= (time, data):
-        return
-    cleared = fold.one(
-        "SELECT time FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, CLEARED
-    )
-    safety = kind.startswith("cookwala.safety.")
-    active = not (safety and cleared is not None and cleared[0] >= time)
-    _put_condition(fold, device, kind, time, active=active, data=data)
-    if active:
-        publish(fold, kind, f"{device}/{kind}", event.raw.decode(), retain=safety)
-
-
-def _cleared(fold: Fold, device: str, event: Event) -> None:
-    time = _utc(event.envelope.time)
-    row = fold.one(
-        "SELECT time FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, CLEARED
-    )
-    if row is not None and row[0] >= time:
-        return
-    _put_condition(fold, device, CLEARED, time, active=False, data=bytes(event.envelope.data).decode())
-    ended = fold.all(
-        "SELECT type FROM condition WHERE kitchen = ?1 AND device = ?2 AND active = 1 AND time <= ?3 "
-        "AND type LIKE 'cookwala.safety.%' ORDER BY type",
-        device,
-        time,
-    )
-    for (kind,) in ended:
-        fold.run(
-            "UPDATE condition SET active = 0 WHERE kitchen = ?1 AND device = ?2 AND type = ?3", device, kind
-        )
-        publish(fold, kind, f"{device}/{kind}", "", retain=True)
-    publish(fold, CLEARED, device, event.raw.decode())
-
-
-def _put_condition(fold: Fold, device: str, kind: str, time: str, *, active: bool, data: str) -> None:
-    fold.run(
-        "INSERT INTO condition (kitchen, device, type, time, active, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
-        "ON CONFLICT DO UPDATE SET time = excluded.time, active = excluded.active, data = excluded.data",
-        device,
-        kind,
-        time,
-        int(active),
-        data,
     )
 
 

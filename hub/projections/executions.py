@@ -41,7 +41,7 @@ def load(fold: Fold, execution: str) -> Execution:
     return read_execution(row[0])
 
 
-def attempt_of(fold: Fold, device: str, request: str | None, subject: str) -> tuple[str, int] | None:
+def attempt_of(fold: Fold, device: str, request: str | None, subject: str | None) -> tuple[str, int] | None:
     """Which execution's attempt a device speaks of, by its request or by its own execution's id."""
     row = None
     if request is not None:
@@ -50,7 +50,7 @@ def attempt_of(fold: Fold, device: str, request: str | None, subject: str) -> tu
             device,
             request,
         )
-    if row is None:
+    if row is None and subject is not None:
         row = fold.one(
             "SELECT execution, number FROM attempt "
             "WHERE kitchen = ?1 AND device = ?2 AND device_execution = ?3",
@@ -110,9 +110,12 @@ def start_given_up(fold: Fold, entry: StartGivenUp) -> None:
 
 
 def reported(
-    fold: Fold, device: str, subject: str, request: str | None, *, said: DeviceReport, at: str
+    fold: Fold, device: str, subject: str | None, request: str | None, *, said: DeviceReport, at: str
 ) -> None:
-    """A device's report took its place in the order; let it take effect on the execution it belongs to."""
+    """A device's report took its place in the order; let it take effect on the execution it belongs to.
+
+    `subject` is the device's own id of the execution, where it gave one.
+    """
     found = attempt_of(fold, device, request, subject)
     if found is None:
         return

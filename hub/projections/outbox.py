@@ -7,10 +7,12 @@ import msgspec
 from adapters.documents import HumanNeeded, Refusal, State, Step
 from events import topics
 from events.documents import Document
+from events.envelope import MAX_EVENT_BYTES
 from hub.executions.advance import shown
 from hub.executions.model import Execution
 from hub.projections.fold import Fold, to_text
 
+_TOPIC_MOST: Final = 4_096
 _TYPE_OF_STATE: Final[dict[State, str]] = {
     "accepted": "cookwala.execution.accepted",
     "refused": "cookwala.execution.refused",
@@ -40,8 +42,10 @@ class _HubEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def publish(fold: Fold, event_type: str, subject: str | None, body: str, *, retain: bool = False) -> None:
-    """Have `body` published where everybody may read it."""
+    """Have `body` published where everybody may read it; what no broker would carry is left to the log."""
     topic = topics.public(fold.kitchen, topics.category_of(event_type), subject)
+    if len(body) > MAX_EVENT_BYTES or len(topic) > _TOPIC_MOST:
+        return
     fold.run(
         "INSERT INTO outbox (kitchen, topic, retain, body) VALUES (?1, ?2, ?3, ?4)", topic, int(retain), body
     )

@@ -8,7 +8,7 @@ from events.registry import Registry
 from hub import entries
 from hub.entries import Payload
 from hub.executions.model import Execution
-from hub.projections import enrolment, events, executions
+from hub.projections import conditions, enrolment, events, executions
 from hub.projections.fold import Fold
 from hub.records.log import chain
 
@@ -105,7 +105,7 @@ class Projector:
             case entries.QuestionClosed():
                 events.question_closed(fold, payload)
             case entries.ConditionEnded():
-                events.condition_ended(fold, payload)
+                conditions.ended(fold, payload)
             case entries.PersonEnrolled():
                 enrolment.person_enrolled(fold, payload)
             case entries.PersonRemoved():

@@ -6,8 +6,8 @@ once per group. A caller is resumed only after its work is committed and the hea
 
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
@@ -73,6 +73,21 @@ class Transaction:
         """
         self._entries.append((kind, payload))
         return self._base + len(self._entries)
+
+    @contextmanager
+    def part(self) -> Generator[None, None, None]:
+        """A part of the work that leaves no trace, in tables or log, if it raises."""
+        mark = len(self._entries)
+        self.connection.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK TO part")
+                self.connection.execute("RELEASE part")
+            del self._entries[mark:]
+            raise
+        self.connection.execute("RELEASE part")
 
     @property
     def last_seq(self) -> int:
@@ -177,7 +192,7 @@ def _one(transaction: Transaction, work: Work[Any]) -> Done[Any] | Failed:
     try:
         value = work(transaction)
     except Exception as error:  # whatever a work raises is its caller's, and handed over there
-        if isinstance(error, sqlite3.Error) and _is_store_error(error):
+        if isinstance(error, sqlite3.Error) and is_store_error(error):
             raise
         if not connection.in_transaction:
             raise StoreFailed(f"the transaction was ended inside a work: {error}") from error
@@ -230,7 +245,8 @@ def _abandon(connection: sqlite3.Connection) -> None:
             connection.execute("ROLLBACK")
 
 
-def _is_store_error(error: sqlite3.Error) -> bool:
+def is_store_error(error: sqlite3.Error) -> bool:
+    """Whether an error is the store's (full, locked, broken), not the statement's."""
     # extended codes carry the primary one in their low byte; errors of the Python module itself have none
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and (code & 0xFF) in _STORE_ERRORS

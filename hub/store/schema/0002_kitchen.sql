@@ -127,10 +127,11 @@ CREATE TABLE condition (
     kitchen TEXT NOT NULL,
     device TEXT NOT NULL,
     type TEXT NOT NULL,
+    name TEXT NOT NULL,
     time TEXT NOT NULL,
     active INTEGER NOT NULL,
-    data TEXT NOT NULL,
-    PRIMARY KEY (kitchen, device, type)
+    event TEXT NOT NULL,
+    PRIMARY KEY (kitchen, device, type, name)
 ) WITHOUT ROWID;
 
 CREATE TABLE question (
