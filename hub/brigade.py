@@ -84,8 +84,12 @@ class Brigade:
         self._kitchen.open_work.changed(seq, execution)
         self.outbox_bell.set()
         attempt = execution.attempt
-        if attempt is not None:
-            self.news(frozenset((attempt.device,)))
+        station = self.station(attempt.device) if attempt is not None else None
+        if station is None:
+            return
+        if execution.state == "accepted" and execution.seq == 0:
+            station.ordered(execution.id)
+        station.ring()
 
     def news(self, devices: frozenset[str]) -> None:
         """Events of these devices were committed."""

@@ -75,7 +75,7 @@ class Station:
         self._reads: set[str] = set()
         self._holes: dict[str, float] = {}
         self._trying: dict[str, _Trying] = {}
-        self._log_tries: dict[str, int] = {}
+        self._ordered: dict[str, float] = {}
         self._reconcile = False
 
     @property
@@ -88,6 +88,11 @@ class Station:
 
     def ring(self) -> None:
         """There may be something to do."""
+        self._bell.set()
+
+    def ordered(self, execution: str) -> None:
+        """`execution` was accepted for this device just now, by this very process."""
+        self._ordered[execution] = self._kitchen.clock.monotonic()
         self._bell.set()
 
     def reconcile(self) -> None:
@@ -209,6 +214,9 @@ class Station:
                 await self._start(execution, attempt)
         for what in [what for what in self._trying if what.startswith("start ") and what not in waiting]:
             del self._trying[what]
+        self._ordered = {
+            execution: since for execution, since in self._ordered.items() if f"start {execution}" in waiting
+        }
 
     async def _start(self, execution: Execution, attempt: Attempt) -> None:
         resumed = attempt.phase == "sending" and f"start {execution.id}" not in self._trying
@@ -241,6 +249,10 @@ class Station:
             self._kitchen.open_work.arrived(execution.id)
 
     def _too_old(self, execution: Execution) -> bool:
+        ordered = self._ordered.get(execution.id)
+        if ordered is not None:
+            return self._kitchen.clock.monotonic() - ordered >= START_PATIENCE_S
+        # From before a restart, which only the wall clock has outlived.
         age_s = (self._kitchen.clock.wall() - parse_date_time(execution.updated_at)).total_seconds()
         return not -START_PATIENCE_S < age_s < START_PATIENCE_S
 

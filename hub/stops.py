@@ -187,10 +187,8 @@ class StopDesk:
                 running.news = anyio.Event()
                 try:
                     await self._commit(execution, running)
-                except StoreFailed as failure:
-                    _LOG.warning(
-                        "the stop of %s is under way but not recorded yet: %s", execution, failure.detail
-                    )
+                except Exception as failure:  # noqa: BLE001 - the stop goes on, and is recorded when it can be
+                    _LOG.warning("the stop of %s is under way but not recorded yet: %s", execution, failure)
                     running.news.set()
                     await self._kitchen.clock.sleep(_AGAIN_FIRST_S)
                 else:
@@ -223,6 +221,9 @@ class StopDesk:
             except (DeviceUnreachable, DeviceError) as error:
                 if not running.tried.is_set():
                     _LOG.warning("the stop of %s has not reached %s: %s", execution, attempt.device, error)
+                return None
+            except Exception:  # noqa: BLE001 - whatever goes wrong with one try, there is another
+                _LOG.exception("a fault of ours in the stop of %s at %s", execution, attempt.device)
                 return None
             if answer.outcome != "not_found":
                 running.reached = True

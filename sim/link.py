@@ -9,7 +9,7 @@ from events.seams import Clock
 from events.topics import all_to_device, from_device
 from events.transport import Session, Transport, TransportLost
 from sim.appliance import Appliance
-from sim.memory import Outgoing, Waiting
+from sim.memory import MemoryUnavailable, Outgoing, Waiting
 from sim.speech import Voice
 
 FIRST_WAIT_S: Final = 0.25
@@ -51,7 +51,7 @@ class Link:
             try:
                 async with self._transport.connect() as session:
                     await self._live(session)
-            except* TransportLost as lost:
+            except* (TransportLost, MemoryUnavailable) as lost:
                 _log.info("%s: no connection to the broker: %s", self._voice.device, lost.exceptions[0])
             if self.connections > before:
                 wait_s = FIRST_WAIT_S

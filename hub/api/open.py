@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import anyio
 from litestar import Request, Response, Router, get
 
 from hub.api.answers import Problem, answer
 from hub.limits import strictest_limits, union_of_capabilities
 from hub.parts import Parts
+from hub.store.database import StoreFailed
 
 
 def routes(parts: Parts) -> Router:
@@ -17,7 +19,21 @@ def routes(parts: Parts) -> Router:
     async def health(request: Request[Any, Any, Any]) -> Response[bytes]:
         """Whether the hub works: its store, its connection to the broker."""
         del request
-        return answer({"status": "ok", "broker": "connected" if parts.bus.live else "not connected"})
+        store = "ok"
+        try:
+            with anyio.fail_after(1):
+                await kitchen.store.read(
+                    lambda connection: connection.execute("SELECT 1 FROM meta").fetchone()
+                )
+        except (StoreFailed, TimeoutError):
+            store = "failing"
+        return answer(
+            {
+                "status": "ok" if store == "ok" else "degraded",
+                "store": store,
+                "broker": "connected" if parts.bus.live else "not connected",
+            }
+        )
 
     @get("/v1/capabilities", operation_id="capabilities")
     async def capabilities(request: Request[Any, Any, Any]) -> Response[bytes]:
