@@ -54,10 +54,27 @@ def parse(raw: bytes, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_depth: int = M
     Raises:
         DocumentError: `too_large`, `too_deep`, `not_json`, `bad_unicode`, `bad_number` or `duplicate_key`.
     """
+    plain = decode(_PLAIN, raw, max_bytes=max_bytes, max_depth=max_depth)
+    guard_names(raw, msgspec.json.encode(plain))
+    return plain
+
+
+def decode(
+    decoder: msgspec.json.Decoder[Any],
+    raw: bytes,
+    *,
+    max_bytes: int = MAX_DOCUMENT_BYTES,
+    max_depth: int = MAX_DEPTH,
+) -> Any:
+    """`raw` as `decoder` reads it, with every guard of `parse` but `guard_names`, which the caller owes.
+
+    Raises:
+        DocumentError: as `parse`, without `duplicate_key`.
+    """
     if len(raw) > max_bytes:
         raise DocumentError("too_large", f"{len(raw)} bytes, at most {max_bytes} are read")
     try:
-        plain = msgspec.json.decode(raw)
+        plain = decoder.decode(raw)
     except RecursionError:
         raise DocumentError("too_deep", f"nested more than {max_depth} levels") from None
     except msgspec.ValidationError as error:
@@ -65,7 +82,6 @@ def parse(raw: bytes, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_depth: int = M
     except msgspec.DecodeError as error:
         _refuse_json(raw, error)
     _guard_depth(raw, max_depth)
-    _guard_names(raw, plain)
     return plain
 
 
@@ -113,34 +129,48 @@ def write(document: msgspec.Struct) -> bytes:
     return msgspec.json.encode(document)
 
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-_NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+_PLAIN: Final[msgspec.json.Decoder[Any]] = msgspec.json.Decoder()
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_STRING = re.compile(rb'"[^"]*"')
+_BRACES = bytes.maketrans(b"[]", b"{}")
+_NO_BRACKET = bytes(set(range(256)) - set(b'[]{}"'))
 _ESCAPED_COLON = re.compile(rb"\\u003[aA]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def _guard_depth(raw: bytes, max_depth: int) -> None:
-    """Refuse well-formed JSON that is nested too deep; brackets are counted one by one only if need be."""
-    if raw.count(b"{") + raw.count(b"[") <= max_depth:
-        return
-    depth = deepest = 0
-    for bracket in _STRING.sub(b"", raw).translate(None, delete=_NO_BRACKET):
-        if bracket in b"{[":
-            depth += 1
-            deepest = max(deepest, depth)
-        else:
-            depth -= 1
-    if deepest > max_depth:
-        raise DocumentError("too_deep", f"nested {deepest} levels, at most {max_depth} are read")
+def guard_names(raw: bytes, *written: bytes) -> None:
+    """Refuse well-formed JSON in which an object names a member twice.
 
+    `written` is all that was read from `raw`, written again: every member once, every string as it was.
 
-def _guard_names(raw: bytes, plain: Any) -> None:
-    """Refuse well-formed JSON in which an object names a member twice; `plain` is what `raw` was read as."""
+    Raises:
+        DocumentError: `duplicate_key`.
+    """
     # A repeated name loses a member, and with it a colon, on the way through a decode and an encode; a colon
     # inside a string comes out as it went in. Only an escaped one would be gained, so it takes the exact way.
-    if _ESCAPED_COLON.search(raw) is None and msgspec.json.encode(plain).count(b":") == raw.count(b":"):
-        return
+    if not (b"\\" in raw and _ESCAPED_COLON.search(raw)):
+        colons = sum(text.count(b":") for text in written)
+        if colons == raw.count(b":"):
+            return
     json.loads(raw.decode(), object_pairs_hook=_unique, parse_int=str, parse_float=str)
+
+
+def _guard_depth(raw: bytes, max_depth: int) -> None:
+    """Refuse well-formed JSON that is nested too deep; it is looked at closely only if need be."""
+    # (a long text has more brackets than that: counting them would only take time)
+    if len(raw) < 4096 and raw.count(b"{") + raw.count(b"[") <= max_depth:
+        return
+    # Whatever stands in a container at a level is indented by as many spaces, and no string holds a newline;
+    # only an empty container does not show its own level.
+    if b"\n" + b" " * max_depth not in msgspec.json.format(raw, indent=1):
+        return
+    unescaped = _ESCAPE.sub(b"", raw) if b"\\" in raw else raw
+    braces = _STRING.sub(b"", unescaped.translate(_BRACES, delete=_NO_BRACKET))
+    # Every round takes the innermost objects and lists away, and with them one level off the deepest place.
+    for _ in range(max_depth):
+        braces = braces.replace(b"{}", b"")
+    if braces:
+        raise DocumentError("too_deep", f"nested more than {max_depth} levels")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -6,11 +6,20 @@ from typing import Any
 
 import pytest
 from cookwala_samples import data, jcs
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from events.canonical import canonical, content_hash, digest, document_hash, same_content
+from events.canonical import (
+    canonical,
+    canonical_text,
+    content_hash,
+    digest,
+    document_hash,
+    read_document_hash,
+    same_content,
+)
 from events.documents import DocumentError, parse
+from tests.events.arbitrary_json import JSON, check_against_the_oracle
 
 VECTORS = Path(__file__).parents[3] / "shared/reference/cookwala/conformance/hash.json"
 BUNDLE: dict[str, Any] = data.load_bundle()
@@ -125,9 +134,10 @@ def _nested(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (2**53, "bad_number"),
-        ({"a": [-(2**53)]}, "bad_number"),
-        (10**30, "bad_number"),
+        (2**53 + 1, "bad_number"),
+        ({"a": [-(2**53) - 1]}, "bad_number"),
+        (10**21, "bad_number"),
+        (10**400, "bad_number"),
         (float("nan"), "bad_number"),
         (float("inf"), "bad_number"),
         ("\ud800", "bad_unicode"),
@@ -137,12 +147,76 @@ def _nested(levels: int) -> Any:
         ({1, 2}, "invalid"),
         (_nested(5_000), "too_deep"),
     ],
-    ids=["2^53", "-2^53", "1e30", "nan", "inf", "surrogate", "surrogate key", "key", "bytes", "set", "deep"],
+    ids=[
+        "2^53+1",
+        "-2^53-1",
+        "1e21",
+        "1e400",
+        "nan",
+        "inf",
+        "surrogate",
+        "surrogate key",
+        "key",
+        "bytes",
+        "set",
+        "deep",
+    ],
 )
 def test_what_has_no_canonical_form_is_named(value: Any, reason: str) -> None:
     with pytest.raises(DocumentError) as caught:
         canonical(value)
     assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("literal", "passes"),
+    [
+        ("9007199254740991", True),
+        ("9007199254740992", True),
+        ("9007199254740993", False),
+        ("-9007199254740992", True),
+        ("-9007199254740993", False),
+        ("36271752810188530", True),
+        ("36271752810188529", False),
+        ("18446744073709552000", True),
+        ("18446744073709551615", False),
+        ("100000000000000000000", True),
+        ("1000000000000000000000", False),
+    ],
+)
+def test_a_large_integer_passes_only_as_ecmascript_prints_a_double(literal: str, passes: bool) -> None:
+    raw = f'{{"a":[{literal}],"b":1.5}}'.encode()
+    if passes:
+        assert canonical_text(raw) == canonical(parse(raw)) == raw
+        return
+    for attempt in (lambda: canonical_text(raw), lambda: canonical(parse(raw))):
+        with pytest.raises(DocumentError) as caught:
+            attempt()
+        assert caught.value.reason == "bad_number"
+
+
+@settings(max_examples=1000, deadline=None)
+@given(JSON, st.sampled_from((None, 1)), st.booleans())
+@example('",1.0,"', None, True)
+@example({'":2.0,"': ":1e16,", "1.0": [2.0, -0.0, 1e16, 1e21, 1e-6, 1e-7, 0.1]}, None, True)
+@example({"\ufb00": 1, "\U0001f600": 2.0}, None, False)
+@example({"a": "\U0001f600", "b": '\U0001f600":'}, None, False)
+@example([1234567890123456.0, "1234567890123456", 0.1234567890123456], None, True)
+@example(2.0, None, True)
+def test_canonical_bytes_are_those_of_the_reference_package(value: Any, indent: Any, escaped: bool) -> None:
+    check_against_the_oracle(value, json.dumps(value, indent=indent, ensure_ascii=escaped).encode())
+
+
+def test_a_hash_from_the_wire_is_the_hash_of_what_was_read() -> None:
+    for name, recipe in BUNDLE["recipes"].items():
+        raw = json.dumps({"signature": {"x": 1.0}, **recipe}, indent=1).encode()
+        assert read_document_hash(raw) == document_hash(parse(raw)) == BUNDLE["expected"]["hashes"][name]
+    for raw, reason in ((b"[1]", "invalid"), (b'{"a":1,"a":1}', "duplicate_key"), (b"{", "not_json")):
+        with pytest.raises(DocumentError) as caught:
+            read_document_hash(raw)
+        assert caught.value.reason == reason
+    with pytest.raises(DocumentError, match="duplicate_key"):
+        read_document_hash(b'{"hash":"a","hash":"b"}')
 
 
 def test_hash_and_signature_are_left_out_at_the_top_only() -> None:
