@@ -34,7 +34,7 @@ def _aboyeur_lines() -> Iterator[tuple[str, list[str]]]:
             if words[0] == "aboyeur":
                 yield f"{page.name}: {line}", words[1:]
     for where, text in _help_texts(aboyeur, "aboyeur"):
-        for line in text.replace("\\\n", " ").splitlines():
+        for line in re.sub(r"\s*\\\n\s*", " ", text).splitlines():
             example = re.match(r"\s{2,}((?:[A-Z_]+=\S+ )?aboyeur .*?)(?:\s{3,}.*)?$", line)
             if example:
                 yield f"{where}: {example[1]}", words_of(example[1].split(" > ")[0])[1:]
