@@ -91,7 +91,7 @@ class Evening:
                 "CRASH_POINT": str(self._point),
                 "CRASH_ACKNOWLEDGED": str(self._acknowledged),
                 **environ,
-            }
+            },
         )
         if ready:
             await self.hub.wait_ready()

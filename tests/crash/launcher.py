@@ -2,8 +2,8 @@
 
 `python launcher.py DATA-FOLDER`, told by the environment what is to happen:
 
-- `CRASH_POINT`: a file; where it is there and says `3 before forward`, the hub removes it and kills itself with
-  -9 when it comes to the point `before forward` for the third time since then.
+- `CRASH_POINT`: a file; where it is there and says `3 before forward`, the hub removes it and kills itself
+  with -9 when it comes to the point `before forward` for the third time since then.
 - `CRASH_ACKNOWLEDGED`: file to which the id of every event is written right before it is acknowledged.
 - `CRASH_SYNCHRONOUS`: the flush level that replaces FULL on the connection that writes.
 - `CRASH_SCHEMA`: a schema newer than the program's is there; the point `migration` lies in the middle of it.
@@ -123,7 +123,7 @@ class Session:
 def _note(deliveries: Sequence[Any]) -> None:
     """Written before it is done: what may have been acknowledged is in the file.
 
-    Heartbeats stand in no log, and the embedded broker delivers them, too, as if they were to be acknowledged.
+    Heartbeats stand in no log; the embedded broker delivers them, too, as if they were to be acknowledged.
     """
     path = os.environ.get("CRASH_ACKNOWLEDGED")
     if path:

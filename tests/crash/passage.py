@@ -22,10 +22,13 @@ class Passage:
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
 
         async def door(near: SocketStream) -> None:
-            async with near, await anyio.connect_tcp("127.0.0.1", port) as far:
-                async with anyio.create_task_group() as both:
-                    both.start_soon(self._copy, near, far, both)
-                    both.start_soon(self._copy, far, near, both)
+            async with (
+                near,
+                await anyio.connect_tcp("127.0.0.1", port) as far,
+                anyio.create_task_group() as both,
+            ):
+                both.start_soon(self._copy, near, far, both)
+                both.start_soon(self._copy, far, near, both)
 
         self._tasks.start_soon(listener.serve, door)
         return f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"

@@ -1,4 +1,4 @@
-"""While the disk is full nothing is promised, and a stop still reaches the appliance (DESIGN §6; ruling X4)."""
+"""While the disk is full nothing is promised, and a stop still reaches the appliance (ruling X4)."""
 
 import json
 import resource

@@ -95,7 +95,8 @@ async def test_a_hub_killed_in_the_middle_of_a_migration_starts_from_the_version
         await evening.start()
         assert evening.hub.stop() == 0
         await evening.start(CRASH_SCHEMA="newer")
-        monkeypatch.setattr(migrations, "available", lambda known=newer(): known)
+        schema = newer()
+        monkeypatch.setattr(migrations, "available", lambda: schema)
         assert (await evening.execution(order.execution) or {})["state"] != "completed"
         await evening.served(order.execution)
         await evening.check()
