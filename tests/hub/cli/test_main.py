@@ -20,9 +20,12 @@ from mandates.documents import Scope
 OURS = [
     "backup",
     "broker",
+    "conformance",
     "cook",
     "devices",
+    "disclose",
     "executions",
+    "hash",
     "here",
     "init",
     "keys",
@@ -35,7 +38,9 @@ OURS = [
     "restore",
     "resume",
     "serve",
+    "sign",
     "stop",
+    "verify",
 ]
 
 
@@ -96,6 +101,11 @@ def test_every_verb_that_prints_data_has_json() -> None:
         "broker config",
         "devices add",
         "devices remove",
+        "disclose make",
+        "disclose reveal",
+        "keys fetch",
+        "keys forget",
+        "keys import",
         "keys new",
         "keys show",
         "mandate new",
@@ -103,6 +113,7 @@ def test_every_verb_that_prints_data_has_json() -> None:
         "people add",
         "people remove",
         "serve",
+        "sign",
     }
 
 

@@ -1,0 +1,379 @@
+"""hash, sign, verify, keys, disclose, conformance: documents and their signatures from the command line."""
+
+import json
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.paths import DataFolder
+from events.canonical import document_hash
+from events.documents import read
+from mandates.documents import KeyRecord
+from mandates.keys import KeyRing
+from mandates.signature import verify_document
+from tests.conformance.make_vectors import FOLDER
+
+ORDER = {"kind": "Order", "note": "at 7", "guests": [{"name": "Ida", "diet": "low salt"}], "price": "12.70"}
+
+
+@pytest.fixture
+def order(tmp_path: Path) -> Path:
+    path = tmp_path / "order.json"
+    path.write_text(json.dumps(ORDER), "utf-8")
+    return path
+
+
+@pytest.fixture
+def key(aboyeur: Callable[..., Any], folder: DataFolder) -> KeyRecord:
+    """The public record of person:anna's key in the data folder."""
+    assert aboyeur("keys", "new", "person:anna").code == 0
+    return read(KeyRecord, folder.public_key("person:anna").read_bytes())
+
+
+def test_hash_prints_the_hash_of_each_file(aboyeur: Callable[..., Any], order: Path) -> None:
+    ended = aboyeur("hash", str(order), str(order))
+    assert (ended.code, ended.out) == (0, f"{document_hash(ORDER)}  {order}\n" * 2)
+    assert aboyeur("hash", str(order), "--json").json() == {
+        "files": [{"file": str(order), "hash": document_hash(ORDER), "stated": None, "fits": True}]
+    }
+
+
+def test_hash_finds_a_document_that_states_another(aboyeur: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "stated.json"
+    path.write_text(json.dumps({**ORDER, "hash": document_hash(ORDER)}))
+    assert aboyeur("hash", str(path)).code == 0
+    path.write_text(json.dumps({**ORDER, "note": "at 8", "hash": document_hash(ORDER)}))
+    ended = aboyeur("hash", str(path))
+    assert ended.code == 1
+    assert "another hash" in ended.err
+
+
+@pytest.mark.parametrize("verb", ["hash", "sign", "verify"])
+@pytest.mark.parametrize(
+    ("content", "code", "word"),
+    [
+        (None, 2, "cannot be read"),
+        (b"{", 1, "not_json"),
+        (b"[]", 1, "object"),
+        (b'{"a":1,"a":2}', 1, "duplicate_key"),
+        (b"[" * 5000 + b"]" * 5000, 1, "too_deep"),
+    ],
+)
+def test_what_is_no_document_is_said_in_words(
+    aboyeur: Callable[..., Any], tmp_path: Path, verb: str, content: bytes | None, code: int, word: str
+) -> None:
+    path = tmp_path / "document.json"
+    if content is not None:
+        path.write_bytes(content)
+    ended = aboyeur(verb, str(path))
+    assert ended.code == code
+    assert word in ended.err
+
+
+@pytest.mark.parametrize("form", ["header", "hash"])
+def test_what_is_signed_verifies_in_its_form(
+    aboyeur: Callable[..., Any], order: Path, key: KeyRecord, tmp_path: Path, form: str
+) -> None:
+    out = tmp_path / "signed.json"
+    assert aboyeur("sign", str(order), "--as", "person:anna", "--form", form, "--out", str(out)).code == 0
+    verdict = verify_document(json.loads(out.read_bytes()), KeyRing([key]))
+    assert (verdict.ok, verdict.form) == (True, form)
+    ended = aboyeur("verify", str(out))
+    assert ended.code == 0
+    assert ended.out.startswith("ok\n")
+    assert key.kid in ended.out
+    assert ("signedAt_unprotected" in ended.out) is (form == "hash")
+    told = aboyeur("verify", str(out), "--json").json()
+    assert (told["ok"], told["reason"], told["form"], told["actor"]) == (True, "ok", form, "person:anna")
+    assert told["keyAgeS"] is None
+    assert told["keySource"].endswith("person:anna.pub.json")
+
+
+def test_sign_prints_the_document_and_takes_the_only_person_here(
+    aboyeur: Callable[..., Any], order: Path, key: KeyRecord
+) -> None:
+    ended = aboyeur("sign", str(order))
+    assert verify_document(ended.json(), KeyRing([key])).ok
+
+
+def test_sign_needs_a_key_and_overwrites_nothing(
+    aboyeur: Callable[..., Any], order: Path, tmp_path: Path
+) -> None:
+    ended = aboyeur("sign", str(order), "--as", "person:ben")
+    assert ended.code == 1
+    assert "aboyeur keys new person:ben" in ended.err
+    aboyeur("keys", "new", "person:ben")
+    assert aboyeur("sign", str(order), "--as", "person:ben", "--out", str(order)).code == 2
+    assert json.loads(order.read_bytes()) == ORDER
+    order.write_text(json.dumps({**ORDER, "hash": "sha256:" + "0" * 64}))
+    assert aboyeur("sign", str(order), "--as", "person:ben").code == 1
+
+
+def test_a_kind_that_the_document_does_not_name_is_part_of_the_signature(
+    aboyeur: Callable[..., Any], tmp_path: Path, key: KeyRecord
+) -> None:
+    path, out = tmp_path / "event.json", tmp_path / "event.signed.json"
+    path.write_text('{"mission":"m-1","seq":0}')
+    assert aboyeur("sign", str(path), "--kind", "Event", "--out", str(out)).code == 0
+    assert aboyeur("verify", str(out), "--kind", "Event").code == 0
+    assert aboyeur("verify", str(out)).code == 1
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda document: document.update(note="at 8"), "bad_signature"),
+        (lambda document: document.pop("signature"), "unsigned"),
+        (lambda document: document["signature"].update(kid="nobody#1"), "unknown_key"),
+        (lambda document: document["signature"].pop("signedAt"), "unsigned_time"),
+        (lambda document: document["signature"].update(alg="ES256"), "alg_mismatch"),
+        (
+            lambda document: document["signature"].update(signedAt="2020-01-01T00:00:00Z"),
+            "key_not_valid_at_signing_time",
+        ),
+    ],
+)
+def test_verify_names_why_a_signature_does_not_hold(
+    aboyeur: Callable[..., Any],
+    order: Path,
+    key: KeyRecord,
+    tmp_path: Path,
+    spoil: Callable[[dict[str, Any]], Any],
+    reason: str,
+) -> None:
+    document = aboyeur("sign", str(order)).json()
+    spoil(document)
+    path = tmp_path / "spoiled.json"
+    path.write_text(json.dumps(document))
+    ended = aboyeur("verify", str(path))
+    assert ended.code == 1
+    assert ended.out.startswith(reason)
+    told = aboyeur("verify", str(path), "--json")
+    assert (told.code, told.json()["ok"], told.json()["reason"]) == (1, False, reason)
+
+
+@pytest.fixture
+def elsewhere(
+    aboyeur: Callable[..., Any], order: Path, key: KeyRecord, folder: DataFolder, tmp_path: Path
+) -> tuple[Path, Path]:
+    """A signed document and the signer's public record, on a machine that knows nothing of the signer."""
+    signed, record = tmp_path / "signed.json", tmp_path / "anna.pub.json"
+    aboyeur("sign", str(order), "--out", str(signed))
+    shutil.move(folder.public_key("person:anna"), record)
+    folder.key("person:anna").unlink()
+    return signed, record
+
+
+def test_a_key_at_hand_or_imported_verifies_offline(
+    aboyeur: Callable[..., Any], elsewhere: tuple[Path, Path], folder: DataFolder
+) -> None:
+    signed, record = elsewhere
+    assert aboyeur("verify", str(signed)).out.startswith("unknown_key")
+    assert aboyeur("verify", str(signed), "--keys", str(record)).code == 0
+    assert aboyeur("keys", "import", str(record)).code == 0
+    told = aboyeur("verify", str(signed), "--json").json()
+    assert told["ok"]
+    assert 0 <= told["keyAgeS"] < 60
+    assert "just now" in aboyeur("verify", str(signed)).out
+    assert stat.S_IMODE(folder.known_keys.stat().st_mode) == 0o600
+
+
+def test_a_revocation_that_is_known_counts_against_an_older_file(
+    aboyeur: Callable[..., Any], elsewhere: tuple[Path, Path], tmp_path: Path
+) -> None:
+    signed, record = elsewhere
+    revoked = tmp_path / "revoked.json"
+    plain = json.loads(record.read_bytes())
+    revoked.write_text(json.dumps({**plain, "revokedAt": plain["validFrom"]}))
+    assert aboyeur("keys", "import", str(revoked)).code == 0
+    told = aboyeur("verify", str(signed), "--keys", str(record), "--json")
+    assert (told.code, told.json()["reason"]) == (1, "key_revoked")
+    assert "revoked" in told.json()["remarks"][0]
+
+
+def test_keys_of_others_are_listed_with_their_age_and_what_they_are_worth(
+    aboyeur: Callable[..., Any], elsewhere: tuple[Path, Path]
+) -> None:
+    assert "aboyeur keys fetch" in aboyeur("keys", "list").out
+    _, record = elsewhere
+    aboyeur("keys", "import", str(record))
+    (row,) = aboyeur("keys", "list", "--json").json()["keys"]
+    assert row["record"] == json.loads(record.read_bytes())
+    assert (row["source"], row["standing"]) == (str(record), "valid")
+    assert 0 <= row["ageS"] < 60
+    assert row["record"]["kid"] in aboyeur("keys", "list").out
+
+
+def test_a_changed_key_is_refused_until_a_person_lets_go_of_the_old_one(
+    aboyeur: Callable[..., Any], elsewhere: tuple[Path, Path], tmp_path: Path
+) -> None:
+    _, record = elsewhere
+    aboyeur("keys", "import", str(record))
+    plain = json.loads(record.read_bytes())
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**plain, "publicKey": "A" * 43}))
+    refused = aboyeur("keys", "import", str(other))
+    assert refused.code == 1
+    assert "another key" in refused.out
+    assert aboyeur("keys", "list", "--json").json()["keys"][0]["record"] == plain
+    assert aboyeur("keys", "forget", plain["kid"]).code == 0
+    assert aboyeur("keys", "forget", plain["kid"]).code == 1
+    assert aboyeur("keys", "import", str(other)).code == 0
+
+
+def test_keys_are_fetched_from_a_catalogue_and_stay_when_it_goes_silent(
+    aboyeur: Callable[..., Any], elsewhere: tuple[Path, Path], hub: Any
+) -> None:
+    signed, record = elsewhere
+    plain = json.loads(record.read_bytes())
+    hub.on("GET", "/.well-known/cookwala.json", {"keys": [plain]})
+    fetched = aboyeur("keys", "fetch", hub.url)
+    assert (fetched.code, fetched.out) == (0, f"new: {plain['kid']}\n")
+    assert aboyeur("keys", "fetch", hub.url).out == f"confirmed: {plain['kid']}\n"
+    hub.on("GET", "/.well-known/cookwala.json", {"keys": [{**plain, "publicKey": "A" * 43}]})
+    assert aboyeur("keys", "fetch", hub.url).code == 1
+    hub.problem("GET", "/.well-known/cookwala.json", 503, "down")
+    silent = aboyeur("keys", "fetch", hub.url)
+    assert silent.code == 1
+    assert "1 known from it stay, last confirmed just now" in silent.err
+    assert aboyeur("verify", str(signed)).code == 0
+    hub.on("GET", "/.well-known/cookwala.json", {"keys": [{**plain, "revokedAt": plain["validFrom"]}]})
+    assert aboyeur("keys", "fetch", hub.url).out == f"changed: {plain['kid']}\n"
+    assert aboyeur("verify", str(signed)).out.startswith("key_revoked")
+
+
+@pytest.mark.parametrize("address", ["http://recipes.example", "did:key:z6Mk", "recipes.example"])
+def test_an_address_that_may_not_be_asked_is_words(aboyeur: Callable[..., Any], address: str) -> None:
+    ended = aboyeur("keys", "fetch", address)
+    assert ended.code == 1
+    assert ended.err.startswith("aboyeur: ")
+
+
+def test_a_cache_that_cannot_be_read_is_words(
+    aboyeur: Callable[..., Any], folder: DataFolder, order: Path
+) -> None:
+    folder.known_keys.write_bytes(b"{")
+    for words in (("keys", "list"), ("verify", str(order)), ("keys", "forget", "x")):
+        ended = aboyeur(*words)
+        assert ended.code == 1
+        assert "known-keys.json" in ended.err
+
+
+def test_a_value_is_concealed_signed_and_revealed_to_whom_one_likes(
+    aboyeur: Callable[..., Any], order: Path, key: KeyRecord, tmp_path: Path
+) -> None:
+    openings, closed = tmp_path / "openings.json", tmp_path / "closed.json"
+    signed, shown = tmp_path / "signed.json", tmp_path / "shown.json"
+    made = aboyeur(
+        "disclose", "make", str(order), "--path", "/guests/0/diet", "--path", "/note",
+        "--openings", str(openings), "--out", str(closed),
+    )  # fmt: skip
+    assert made.code == 0
+    assert "low salt" not in closed.read_text()
+    assert stat.S_IMODE(openings.stat().st_mode) == 0o600
+    assert aboyeur("sign", str(closed), "--out", str(signed)).code == 0
+    reveal = ("disclose", "reveal", str(signed), "--openings", str(openings), "--path", "/guests/0/diet")
+    assert aboyeur(*reveal, "--out", str(shown)).code == 0
+    assert "low salt" in shown.read_text()
+    assert "at 7" not in shown.read_text()
+    verified = aboyeur("disclose", "verify", str(shown), "--json")
+    assert (verified.code, verified.json()["ok"]) == (0, True)
+    assert {one["path"]: one["revealed"] for one in verified.json()["disclosures"]} == {
+        "/guests/0/diet": True,
+        "/note": False,
+    }
+    assert "concealed" in aboyeur("disclose", "verify", str(shown)).out
+    shown.write_text(shown.read_text().replace("low salt", "no salt"))
+    lied = aboyeur("disclose", "verify", str(shown))
+    assert lied.code == 1
+    assert "digest_mismatch" in lied.out
+
+
+def test_disclose_says_what_it_cannot_do(
+    aboyeur: Callable[..., Any], order: Path, key: KeyRecord, tmp_path: Path
+) -> None:
+    openings = tmp_path / "openings.json"
+    make = ("disclose", "make", str(order), "--openings", str(openings), "--path")
+    assert aboyeur(*make, "/nothing").code == 1
+    assert not openings.exists()
+    assert aboyeur(*make, "/note").code == 0
+    assert aboyeur(*make, "/note").code == 2
+    reveal = ("disclose", "reveal", str(order), "--openings", str(openings), "--path")
+    assert aboyeur(*reveal, "/guests").code == 2
+    assert aboyeur(*reveal, "/note").code == 1
+    assert aboyeur("disclose", "reveal", str(order), "--openings", str(order), "--path", "/note").code == 1
+    assert aboyeur("disclose", "verify", str(order)).code == 1
+
+
+def test_conformance_says_a_line_a_suite_and_nothing_else_when_all_passes(
+    aboyeur: Callable[..., Any],
+) -> None:
+    ended = aboyeur("conformance", str(FOLDER))
+    assert ended.code == 0
+    lines = ended.out.splitlines()
+    assert len(lines) == 6
+    assert all(line.split()[1].split("/")[0] == line.split()[1].split("/")[1] for line in lines)
+    told = aboyeur("conformance", str(FOLDER), "--json").json()
+    assert told["ok"]
+    assert {row["suite"] for row in told["suites"]} == {line.split()[0] for line in lines}
+
+
+@pytest.fixture
+def spoiled(tmp_path: Path) -> Path:
+    """Our vectors with one wrong expectation, and one of a kind that is not run yet."""
+    folder = tmp_path / "vectors"
+    shutil.copytree(FOLDER, folder)
+    path = folder / "disclosure.json"
+    vectors = json.loads(path.read_bytes())
+    vectors[0]["expected"]["ok"] = False
+    path.write_text(json.dumps(vectors))
+    (folder / "units.json").write_text(
+        json.dumps([{"id": "u-1", "kind": "units", "description": "", "input": {}, "expected": {"value": 1}}])
+    )
+    return folder
+
+
+def test_a_wrong_expectation_makes_conformance_fail_and_is_shown(
+    aboyeur: Callable[..., Any], spoiled: Path
+) -> None:
+    ended = aboyeur("conformance", str(spoiled))
+    assert ended.code == 1
+    assert "disclosure       4/5" in ended.out
+    assert '    expected  {"ok":false,"reason":"ok"}\n    got       {"ok":true,"reason":"ok"}' in ended.out
+    assert "units            0/1  (not yet run: units)" in ended.out
+    told = aboyeur("conformance", str(spoiled), "--json")
+    assert (told.code, told.json()["ok"]) == (1, False)
+    failed = {row["suite"]: row["failures"] for row in told.json()["suites"] if row["failures"]}
+    assert failed["disclosure"][0]["got"] == {"ok": True, "reason": "ok"}
+    assert [row["notRun"] for row in told.json()["suites"] if row["suite"] == "units"] == [["units"]]
+
+
+def test_a_report_is_signed_and_claims_a_class_only_if_every_vector_passed(
+    aboyeur: Callable[..., Any], spoiled: Path, key: KeyRecord, tmp_path: Path
+) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    ended = aboyeur("conformance", str(FOLDER), "--report", str(good), "--as", "person:anna")
+    assert ended.code == 0
+    assert "claims the class verifier" in ended.out
+    ended = aboyeur("conformance", str(spoiled), "--report", str(bad))
+    assert ended.code == 1
+    assert "claims nothing" in ended.out
+    for path, claim in ((good, "verifier"), (bad, None)):
+        report = json.loads(path.read_bytes())
+        assert report.get("claim") == claim
+        assert verify_document(report, KeyRing([key])).ok
+        assert aboyeur("verify", str(path)).code == 0
+    assert aboyeur("conformance", str(FOLDER), "--report", str(good)).code == 2
+    ended = aboyeur("conformance", str(FOLDER), "--report", str(tmp_path / "x.json"), "--as", "person:ben")
+    assert ended.code == 1
+    assert "aboyeur keys new person:ben" in ended.err
+
+
+def test_conformance_of_no_vectors_is_no_pass(aboyeur: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert aboyeur("conformance", str(tmp_path / "empty")).code == 1
+    assert aboyeur("conformance", str(tmp_path / "nowhere")).code == 2
