@@ -106,6 +106,10 @@ class Recorder:
         self._writer = writer
         self._attached.set()
 
+    def give_up(self) -> None:
+        """No writer will come: whoever waits for it is told now."""
+        self._attached.set()
+
     def listen(self, listener: Listener) -> None:
         """Have `listener` told of every change from now on."""
         self._listeners.append(listener)

@@ -179,7 +179,13 @@ class _Hub:
             bus=bus,
         )
         async with serving(build(parts), listen(settings.http.host, settings.http.port)):
-            await self._open_store(writing, last, accept_damage_by)
+            try:
+                await self._open_store(writing, last, accept_damage_by)
+            except BaseException:
+                # Requests that wait for the store would hold up the closing and be cut off without an answer.
+                self._opening.give_up()
+                kitchen.recorder.give_up()
+                raise
             await kitchen.reload()
             await self._read_open_work()
             brigade.sync()

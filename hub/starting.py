@@ -32,6 +32,10 @@ class OpeningStore:
         self._store = store
         self._opened.set()
 
+    def give_up(self) -> None:
+        """It will not be opened: whoever waits for it is told now."""
+        self._opened.set()
+
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """As `Store.run`, once it is open."""
         return await (await self._ready()).run(work)
