@@ -64,6 +64,7 @@ async def ends_at_start(household: Household) -> str:
     finally:
         hub.kill()
     said = hub.output().removeprefix(before)
+    print(said)  # shown where what follows fails
     assert "Traceback" not in said
     return said
 

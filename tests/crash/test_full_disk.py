@@ -13,7 +13,7 @@ from tests.crash.evening import DEVICES, Taken, an_evening
 from tests.household import until
 from tests.mosquitto_process import Mosquitto
 
-pytestmark = pytest.mark.mosquitto
+pytestmark = [pytest.mark.mosquitto, pytest.mark.slow]
 
 
 async def test_on_a_full_disk_nothing_is_acknowledged_or_accepted_and_a_stop_goes_through(
