@@ -49,13 +49,16 @@ def _raised(fold: Fold, device: str, event: Event) -> None:
     kind, name, time = event.envelope.type, _name(event), _utc(event.envelope.time)
     body = event.raw.decode()
     row = fold.one(
-        "SELECT time, event FROM condition WHERE kitchen = ?1 AND device = ?2 AND type = ?3 AND name = ?4",
+        "SELECT time, event, active FROM condition "
+        "WHERE kitchen = ?1 AND device = ?2 AND type = ?3 AND name = ?4",
         device,
         kind,
         name,
     )
     # Two of one instant are put in an order of their own, so that it does not matter which came first.
-    if row is not None and (row[0], row[1]) >= (time, body):
+    older = row is not None and (row[0], row[1]) >= (time, body)
+    # What is long before one that has ended was not overtaken by it: the clock was put back.
+    if row is not None and older and (row[2] or _just_before(time, row[0])):
         return
     ends = fold.all(
         "SELECT time FROM condition "
@@ -68,6 +71,8 @@ def _raised(fold: Fold, device: str, event: Event) -> None:
     )
     safety = kind.startswith(SAFETY)
     active = not (safety and any(_just_before(time, end) for (end,) in ends))
+    if older and not active:
+        return
     _put(fold, device, kind, name, time=time, active=active, body=body)
     if active:
         publish(fold, kind, f"{device}/{kind}", body, retain=safety)
