@@ -90,8 +90,8 @@ class Directory:
         ]
 
 
-def read_directory(connection: sqlite3.Connection, kitchen: str) -> Directory:
-    """Everything enrolled in `kitchen`.
+def read_directory(connection: sqlite3.Connection, kitchen: str, known: Directory | None = None) -> Directory:
+    """Everything enrolled in `kitchen`; documents that `known` has are not parsed again.
 
     A document that cannot be read any more is left out and reported: a device then keeps its address, so that
     it can still be stopped, but is asked for nothing.
@@ -113,14 +113,26 @@ def read_directory(connection: sqlite3.Connection, kitchen: str) -> Directory:
         (kitchen,),
     ):
         own = _KEYS.decode(keys)
+        before = known.devices.get(name) if known is not None else None
+        if (
+            before is not None
+            and before.capabilities_text == capabilities
+            and before.safety_limits_text == limits
+        ):
+            parsed = before.capabilities, before.safety_limits
+        else:
+            parsed = (
+                _read(Capabilities, capabilities, f"the capabilities of {name}"),
+                _read(SafetyLimits, limits, f"the safety limits of {name}"),
+            )
         devices[name] = DeviceEntry(
             name=name,
             url=url,
             salt=salt,
             broker_hash=broker_hash,
             keys=tuple(own),
-            capabilities=_read(Capabilities, capabilities, f"the capabilities of {name}"),
-            safety_limits=_read(SafetyLimits, limits, f"the safety limits of {name}"),
+            capabilities=parsed[0],
+            safety_limits=parsed[1],
             capabilities_text=capabilities,
             safety_limits_text=limits,
             life=life,
@@ -136,14 +148,22 @@ def read_directory(connection: sqlite3.Connection, kitchen: str) -> Directory:
             "SELECT hash, actor, role, mandate FROM token WHERE kitchen = ?", (kitchen,)
         )
     }
-    recipes = {}
-    for hashed, document in connection.execute(
-        "SELECT hash, document FROM recipe WHERE kitchen = ? ORDER BY hash", (kitchen,)
-    ):
-        recipe = _read(Recipe, document, f"the recipe {hashed}")
-        if recipe is not None:
-            recipes[hashed] = RecipeEntry(hashed, recipe)
-    return Directory(actors, people, enrolled, KeyRing(records.values()), devices, recipes)
+    recipes: dict[str, RecipeEntry | None] = {}
+    for (hashed,) in connection.execute(
+        "SELECT hash FROM recipe WHERE kitchen = ? ORDER BY hash", (kitchen,)
+    ).fetchall():
+        entry = known.recipes.get(hashed) if known is not None else None
+        recipes[hashed] = entry or _read_recipe(connection, kitchen, hashed)
+    readable = {hashed: entry for hashed, entry in recipes.items() if entry is not None}
+    return Directory(actors, people, enrolled, KeyRing(records.values()), devices, readable)
+
+
+def _read_recipe(connection: sqlite3.Connection, kitchen: str, hashed: str) -> RecipeEntry | None:
+    row = connection.execute(
+        "SELECT document FROM recipe WHERE kitchen = ? AND hash = ?", (kitchen, hashed)
+    ).fetchone()
+    recipe = _read(Recipe, row[0], f"the recipe {hashed}")
+    return None if recipe is None else RecipeEntry(hashed, recipe)
 
 
 def _read(kind: type[T], text: str, what: str) -> T | None:

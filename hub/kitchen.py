@@ -67,7 +67,10 @@ class Kitchen:
             StoreFailed: it cannot be read at the moment.
         """
         self.stale = True
-        self.directory = await self.store.read(lambda connection: read_directory(connection, self.name))
+        known = self.directory
+        self.directory = await self.store.read(
+            lambda connection: read_directory(connection, self.name, known)
+        )
         self.stale = False
         for device in self.directory.devices.values():
             self.liveness.watch(device.name, self.clock.monotonic(), device.interval_s)

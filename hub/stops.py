@@ -44,6 +44,7 @@ class _Running:
         tried: it was sent once, or need not be.
         committed: it was recorded once.
         reached: whether the device has it, or none was needed.
+        spared: the start seems never to have left, so the device was not told; the commit tells.
         answer: what the device last said to it.
         news: there is something to record.
         recorded: something was recorded; a new event for each round.
@@ -56,6 +57,7 @@ class _Running:
     news: anyio.Event = field(default_factory=anyio.Event)
     recorded: anyio.Event = field(default_factory=anyio.Event)
     reached: bool = False
+    spared: bool = False
     answer: StopAnswer | None = None
     recorded_asked: bool = False
     recorded_sent: bool = False
@@ -166,7 +168,7 @@ class StopDesk:
                     running.news.set()
                     with anyio.move_on_after(wait_s):
                         await running.recorded.wait()
-                        if not self._landed(execution):
+                        if not self._landed(execution) and not running.spared:
                             await self._kitchen.clock.sleep(wait_s)
                     wait_s = min(wait_s * 2, _AGAIN_MOST_S)
                 beside.cancel_scope.cancel()
@@ -192,7 +194,8 @@ class StopDesk:
                     running.news.set()
                     await self._kitchen.clock.sleep(_AGAIN_FIRST_S)
                 else:
-                    running.committed.set()
+                    if self._landed(execution) or not running.spared:
+                        running.committed.set()
                     running.recorded.set()
         finally:
             if not running.recorded_asked:
@@ -207,9 +210,11 @@ class StopDesk:
         """Send it once; what the device said, `None` where nobody did."""
         entry = self._kitchen.open_work.get(execution)
         attempt = entry.attempt if entry else None
-        if entry is None or attempt is None or self._kitchen.open_work.never_left(execution):
+        running.spared = entry is not None and self._kitchen.open_work.never_left(execution)
+        if entry is None or attempt is None or running.spared:
             running.reached = True
             return None
+        running.reached = False
         adapter = self._stations.adapter(attempt.device)
         if adapter is None:
             return None
