@@ -7,8 +7,10 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, field
 
+from events import texts
 from events.documents import Document
 from events.envelope import MAX_SEQ
+from events.texts import DetailText, Name, ReasonText, UntrustedText
 from events.times import DATE_TIME_PATTERN
 from mandates.documents import AgentMandate, Signature
 
@@ -16,14 +18,8 @@ CORE_VERSION: Final = "0.2.0"
 
 DateTime = Annotated[str, Meta(pattern=DATE_TIME_PATTERN)]
 CoreVersion = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$(?!\n)")]
-Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{2,127}$(?!\n)")]
-GlobalRef = Annotated[
-    str,
-    Meta(
-        pattern=r"^(https?://[^#\s]+#[A-Za-z0-9._:-]+|cw:[a-z0-9.-]+:[A-Za-z0-9._:-]+|[A-Za-z0-9._-]+)$(?!\n)",
-        max_length=512,
-    ),
-]
+Id = texts.Id
+GlobalRef = texts.GlobalRef
 Hash = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
 VocabId = Annotated[str, Meta(max_length=128, pattern=r"^(cw|x-[a-z0-9-]+)\.[a-z0-9_.-]+$(?!\n)")]
 NodeId = Annotated[str, Meta(max_length=128)]
@@ -56,10 +52,10 @@ VerifiedBy = Literal["sensor", "model", "time", "human"]
 class PresenceWord(Document, frozen=True):
     """A person's word that she is there, as the hub passes it to a device (ruling P2)."""
 
-    by: str
+    by: Name
     said_at: DateTime
     age_s: Annotated[float, Meta(ge=0)]
-    nonce: str | None = None
+    nonce: Name | None = None
     """The question that this word answers; a word without one counts only with a start."""
 
 
@@ -76,8 +72,8 @@ class ExecuteRequest(Document, frozen=True):
     servings: Annotated[float, Meta(gt=0)] | None = None
     serve_by: DateTime | None = None
     mandate: AgentMandate | None = None
-    allergen_blocks: list[str] | None = None
-    operating_mode: str | None = None
+    allergen_blocks: list[Name] | None = None
+    operating_mode: Name | None = None
     x_presence: PresenceWord | None = field(default=None, name="x-aboyeur-presence")
     """What the hub last heard of a person being there; only a hub sends it."""
     x_human_present: bool | None = field(default=None, name="x-hub-human-present")
@@ -110,13 +106,13 @@ class Refusal(Document, frozen=True):
 
     reason: RefusalReason
     node: NodeId | None = None
-    detail: Annotated[str, Meta(max_length=500)] | None = None
+    detail: DetailText | None = None
 
 
 class HumanNeeded(Document, frozen=True):
     """What an execution waits for a person for."""
 
-    why: Annotated[str, Meta(max_length=300)] | None = None
+    why: ReasonText | None = None
     by_when: DateTime | None = None
 
 
@@ -146,16 +142,16 @@ class StopRequest(Document, frozen=True):
     core: CoreVersion
     kind: Literal["StopRequest"]
     execution: Id
-    requested_by: str
-    reason: Annotated[str, Meta(max_length=300)] | None = None
+    requested_by: Name
+    reason: ReasonText | None = None
 
 
 class LogDevice(Document, frozen=True):
-    vendor: str
-    model: str
-    firmware: str | None = None
+    vendor: Name
+    model: Name
+    firmware: Name | None = None
     capabilities_hash: Hash | None = None
-    safety_limits: str | None = None
+    safety_limits: Name | None = None
 
 
 class LogSummary(Document, frozen=True):
@@ -177,7 +173,7 @@ class Deviation(Document, frozen=True):
         "human_took_over",
         "other",
     ]
-    detail: Annotated[str, Meta(max_length=300)] | None = None
+    detail: ReasonText | None = None
 
 
 class LogStep(Document, frozen=True):
@@ -193,7 +189,7 @@ class LogStep(Document, frozen=True):
 
 class SafetyEvent(Document, frozen=True):
     at: DateTime
-    limit: str
+    limit: Name
     action: Literal["refuse_start", "cut_heat", "stop_motion", "stop_all", "ask_human", "alert"]
     node: NodeId | None = None
 
@@ -206,12 +202,12 @@ class Intervention(Document, frozen=True):
 
 class Rating(Document, frozen=True):
     score: Annotated[int, Meta(ge=1, le=5)] | None = None
-    comment: Annotated[str, Meta(max_length=4000)] | None = None
+    comment: UntrustedText | None = None
 
 
 class Consent(Document, frozen=True):
     dataset: Literal["none", "research_only", "open"]
-    granted_by: str | None = None
+    granted_by: Name | None = None
     granted_at: DateTime | None = None
     withdrawable: Literal[True] | None = None
 
@@ -243,7 +239,7 @@ class ExecutionLog(Document, frozen=True):
     waste_g: Annotated[float, Meta(ge=0)] | None = field(default=None, name="wasteG")
     rating: Rating | None = None
     signature: Signature | None = None
-    x_execution: str | None = field(default=None, name="x-aboyeur-execution")
+    x_execution: Name | None = field(default=None, name="x-aboyeur-execution")
     """The device's execution this log is bound to."""
-    x_request: str | None = field(default=None, name="x-aboyeur-request")
+    x_request: Name | None = field(default=None, name="x-aboyeur-request")
     """The ExecuteRequest id this log is bound to."""

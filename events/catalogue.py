@@ -11,21 +11,19 @@ from msgspec import Meta, field
 
 from events.documents import Document, OpenDocument
 from events.registry import ANYBODY, EventClass, EventType, Registry, Sender
+from events.texts import LangMap, Name, UntrustedText
 from events.times import DATE_TIME_PATTERN, parse_date_time
 
 DateTime = Annotated[str, Meta(pattern=DATE_TIME_PATTERN)]
 Boot = Annotated[str, Meta(min_length=1, max_length=128)]
-Name = Annotated[str, Meta(min_length=1, max_length=128)]
-LangTag = Annotated[str, Meta(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$(?!\n)")]
-LangMap = dict[LangTag, str]
-"""A text per language (BCP 47)."""
+Word = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class DeviceData(OpenDocument, frozen=True):
     """What a device says of itself with any `cookwala.device.*` event."""
 
     x_boot: Boot | None = field(default=None, name="x-aboyeur-boot")
-    x_fault: Name | None = field(default=None, name="x-aboyeur-fault")
+    x_fault: Word | None = field(default=None, name="x-aboyeur-fault")
     """With `cookwala.device.fault`: which part is broken."""
 
 
@@ -41,18 +39,18 @@ class PresenceData(OpenDocument, frozen=True):
     """That a person is there, as the hub tells it."""
 
     present: bool | None = None
-    by: str | None = None
-    x_nonce: str | None = field(default=None, name="x-aboyeur-nonce")
+    by: Name | None = None
+    x_nonce: Name | None = field(default=None, name="x-aboyeur-nonce")
 
 
 class Actor(Document, frozen=True):
     """Somebody or something in the kitchen."""
 
     kind: Literal["human", "robot", "appliance", "agent", "hub", "service", "sensor"]
-    id: str
-    name: str | None = None
-    vendor: str | None = None
-    model: str | None = None
+    id: Name
+    name: UntrustedText | None = None
+    vendor: Name | None = None
+    model: Name | None = None
 
 
 class SafetyData(Document, frozen=True):
@@ -60,34 +58,34 @@ class SafetyData(Document, frozen=True):
 
     level: Literal["warning", "alarm", "emergency"]
     action: Literal["none", "pause_all", "heat_off_all", "abort_session", "evacuate"]
-    zone: str | None = None
+    zone: Name | None = None
     reading: dict[str, Any] | None = None
     detected_by: Actor | None = None
     expected: bool | None = None
     x_boot: Boot | None = field(default=None, name="x-aboyeur-boot")
-    x_limit: Name | None = field(default=None, name="x-aboyeur-limit")
+    x_limit: Word | None = field(default=None, name="x-aboyeur-limit")
     """Which of the device's limits fired, or is over."""
-    x_cleared: Name | None = field(default=None, name="x-aboyeur-cleared")
+    x_cleared: Word | None = field(default=None, name="x-aboyeur-cleared")
     """With `cookwala.safety.cleared`: the type that is over; without it all of the device's alarms are."""
 
 
 class NotifyAction(Document, frozen=True):
     """An answer that a person may choose."""
 
-    id: str | None = None
+    id: Name | None = None
     label: LangMap | None = None
 
 
 class NotifyData(Document, frozen=True):
     """Something to tell people, and what they may answer."""
 
-    audience: list[str]
+    audience: list[Name]
     urgency: Literal["info", "action_needed", "time_critical", "emergency"]
     message: LangMap
     actions: list[NotifyAction] | None = None
-    channels: list[str] | None = None
+    channels: list[Name] | None = None
     expires_at: DateTime | None = None
-    relates_to: str | None = None
+    relates_to: Name | None = None
     x_nonce: Name | None = field(default=None, name="x-aboyeur-nonce")
     """Names a device's presence question; the answer must carry it (ruling P2)."""
 
@@ -104,10 +102,10 @@ class NotifyData(Document, frozen=True):
 class TelemetryReading(Document, frozen=True):
     """One value of one sensor."""
 
-    sensor: str
+    sensor: Name
     value: Any
-    unit: str | None = None
-    target: str | None = None
+    unit: Name | None = None
+    target: Name | None = None
     confidence: float | None = None
 
 
@@ -115,56 +113,56 @@ class TelemetryData(Document, frozen=True):
     """Readings that stand for themselves."""
 
     readings: list[TelemetryReading]
-    task_id: str | None = None
+    task_id: Name | None = None
 
 
 class TaskData(Document, frozen=True):
     """Where a task stands."""
 
-    task_id: str
-    state: str
-    node_id: str | None = None
-    recipe_id: str | None = None
+    task_id: Name
+    state: Name
+    node_id: Name | None = None
+    recipe_id: Name | None = None
     assignee: Actor | None = None
     progress: float | None = None
     message: LangMap | None = None
-    reason: str | None = None
+    reason: UntrustedText | None = None
 
 
 class InventoryData(Document, frozen=True):
     """What is in store; the items' own schema is not public, so they are any objects."""
 
     items: list[dict[str, Any]] | None = None
-    storage: str | None = None
+    storage: Name | None = None
 
 
 class TeamBid(Document, frozen=True):
     """What a helper offers to do, and at what cost."""
 
-    actor_id: str | None = None
-    can_do: list[str] | None = None
+    actor_id: Name | None = None
+    can_do: list[Name] | None = None
     eta_s: float | None = None
     duration_s: float | None = None
     battery_after_pct: float | None = None
     energy_wh: float | None = None
     confidence: float | None = None
-    constraints: list[str] | None = None
+    constraints: list[Name] | None = None
 
 
 class TeamAward(Document, frozen=True):
     """Who does which tasks."""
 
-    actor_id: str | None = None
-    tasks: list[str] | None = None
+    actor_id: Name | None = None
+    tasks: list[Name] | None = None
 
 
 class TeamData(Document, frozen=True):
     """A call for proposals, an answer to one, or its end."""
 
-    cfp_id: str | None = None
-    session_id: str | None = None
-    tasks: list[str] | None = None
-    sender: str | None = field(default=None, name="from")
+    cfp_id: Name | None = None
+    session_id: Name | None = None
+    tasks: list[Name] | None = None
+    sender: Name | None = field(default=None, name="from")
     bid: TeamBid | None = None
     award: TeamAward | None = None
     deadline: DateTime | None = None

@@ -8,12 +8,13 @@ their path; `x-` members are allowed everywhere and survive in the raw bytes, wh
 import functools
 import json
 import re
-from collections.abc import Hashable
-from typing import Any, Final, NoReturn, TypeVar, cast
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import msgspec
 
 from events.extensions import without_extensions
+from events.nulls import forbidden_null
 
 MAX_DOCUMENT_BYTES: Final = 1_048_576
 MAX_DEPTH: Final = 64
@@ -42,6 +43,9 @@ class Document(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"
 ):
     """Base of a strict document: closed, immutable, camelCase on the wire."""
+
+    json_schema: ClassVar[Mapping[str, Any]] = {}
+    """What the type's own rules (its `__post_init__`) say in JSON Schema, for the bundle."""
 
 
 class OpenDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -109,6 +113,8 @@ def read_part(kind: type[T], raw: bytes | msgspec.Raw) -> T:
         if "unknown field `x-" in str(error):
             return from_plain(kind, msgspec.json.decode(raw))
         _refuse(error)
+    if b"null" in bytes(raw):
+        _refuse_null(kind, msgspec.json.decode(raw))
     return value
 
 
@@ -119,9 +125,11 @@ def from_plain(kind: type[T], plain: Any) -> T:
         DocumentError: `unknown_field`, `bad_number` or `invalid`.
     """
     try:
-        return msgspec.convert(without_extensions(plain, kind), kind)
+        value = msgspec.convert(without_extensions(plain, kind), kind)
     except msgspec.ValidationError as error:
         _refuse(error)
+    _refuse_null(kind, plain)
+    return value
 
 
 def write(document: msgspec.Struct) -> bytes:
@@ -197,6 +205,12 @@ def _lone_surrogate(raw: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return False
+
+
+def _refuse_null(kind: Any, plain: Any) -> None:
+    path = forbidden_null(plain, kind)
+    if path is not None:
+        raise DocumentError("invalid", "null, where a member without a value is left out", path)
 
 
 _AT = re.compile(r" - at (?:`key` in )?`(?P<path>[^`]+)`$")

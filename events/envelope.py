@@ -87,6 +87,8 @@ def read_event(raw: bytes, registry: Registry) -> Event:
     Raises:
         EventError: see its reasons.
     """
+    if len(raw) > MAX_EVENT_BYTES:
+        raise EventError("too_large", f"{len(raw)} bytes, at most {MAX_EVENT_BYTES} are read")
     # White space around the object says nothing, and would not survive a way through the log.
     raw = raw.strip(b" \t\r\n")
     try:

@@ -7,21 +7,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
+from events.catalogue import Actor
 from events.documents import Document
+from events.texts import Name, ReasonText, ShortText, UntrustedText
 from mandates.documents import KeyRecord, Signature
 from safety.documents import CoreVersion, Duration, FormatVersion, Loose, Unit, Version, VocabId
 
 # --- Capabilities -----------------------------------------------------------------------------------------
-
-
-class Actor(Document, frozen=True):
-    """Who a capabilities document speaks for."""
-
-    kind: Literal["human", "robot", "appliance", "agent", "hub", "service", "sensor"]
-    id: str
-    name: str | None = None
-    vendor: str | None = None
-    model: str | None = None
 
 
 class DeclaredOp(Document, frozen=True):
@@ -30,20 +22,20 @@ class DeclaredOp(Document, frozen=True):
     op: VocabId
     params: Loose | None = None
     max_mass_g: float | None = None
-    ingredient_classes: list[str] | None = None
+    ingredient_classes: list[Name] | None = None
     reliability: Annotated[float, Meta(ge=0, le=1)] | None = None
-    needs_human_for: list[str] | None = None
-    skill: str | None = None
+    needs_human_for: list[Name] | None = None
+    skill: Name | None = None
 
 
 class Heat(Document, frozen=True):
     """A source of heat."""
 
-    id: str
+    id: Name
     class_: VocabId = field(name="class")
     max_temp_c: float | None = None
     power_w: float | None = None
-    modes: list[str] | None = None
+    modes: list[Name] | None = None
     closed_loop_temp: bool | None = None
     remote_start_allowed: bool | None = None
 
@@ -55,11 +47,11 @@ class Calibration(Document, frozen=True):
     does not make the whole document unreadable.
     """
 
-    last_at: str | None = None
-    valid_until: str | None = None
-    by: Annotated[str, Meta(max_length=200)] | None = None
-    method: Annotated[str, Meta(max_length=200)] | None = None
-    certificate: Annotated[str, Meta(max_length=300)] | None = None
+    last_at: Name | None = None
+    valid_until: Name | None = None
+    by: ShortText | None = None
+    method: ShortText | None = None
+    certificate: ReasonText | None = None
 
 
 class Sensor(Document, frozen=True):
@@ -69,7 +61,7 @@ class Sensor(Document, frozen=True):
     accuracy: float | None = None
     unit: Unit | None = None
     rate_hz: float | None = None
-    vision_cues: list[str] | None = None
+    vision_cues: list[Name] | None = None
     state: Literal["ok", "degraded", "fault", "unknown"] | None = None
     calibration: Calibration | None = None
 
@@ -85,7 +77,7 @@ class CapabilitySet(Document, frozen=True):
     manipulation: Loose | None = None
     inventory: Loose | None = None
     notify: Loose | None = None
-    languages: list[str] | None = None
+    languages: list[Name] | None = None
 
 
 class DeviceSafety(Document, frozen=True):
@@ -94,22 +86,22 @@ class DeviceSafety(Document, frozen=True):
     certifications: list[Loose]
     presence_detection: bool
     emergency_stop: Literal["physical", "remote", "both", "none"]
-    unattended_ops: list[str] | None = None
-    policy_packs: list[str] | None = None
+    unattended_ops: list[Name] | None = None
+    policy_packs: list[Name] | None = None
     min_verification_level: Loose | None = None
 
 
 class Interfaces(Document, frozen=True):
     """How a device is reached, by its own word. The hub keeps to the address it was registered with."""
 
-    cookwala_http: str | None = None
+    cookwala_http: Name | None = None
     mqtt: Loose | None = None
     matter: Loose | None = None
     ros2: Loose | None = None
-    a2a: str | None = None
-    mcp: str | None = None
-    home_assistant: str | None = None
-    vendor_cloud: str | None = None
+    a2a: Name | None = None
+    mcp: Name | None = None
+    home_assistant: Name | None = None
+    vendor_cloud: Name | None = None
 
 
 class Capabilities(Document, frozen=True):
@@ -138,7 +130,7 @@ class Capabilities(Document, frozen=True):
     capabilities: CapabilitySet
     safety: DeviceSafety
     interfaces: Interfaces
-    firmware: str | None = None
+    firmware: Name | None = None
     location: Loose | None = None
     signature: Signature | None = None
     meta: Loose | None = None
@@ -159,9 +151,9 @@ LimitAction = Literal["refuse_start", "cut_heat", "stop_motion", "stop_all", "as
 class AppliesTo(Document, frozen=True):
     """Where a limit holds; what is not named narrows nothing."""
 
-    medium: str | None = None
+    medium: Name | None = None
     ops: list[VocabId] | None = None
-    food_class: str | None = None
+    food_class: Name | None = None
 
 
 class SafetyLimit(Document, frozen=True):
@@ -180,13 +172,13 @@ class SafetyLimit(Document, frozen=True):
         "untrusted_input",
     ]
     action: LimitAction
-    source: Annotated[str, Meta(max_length=200)]
+    source: ShortText
     applies_to: AppliesTo | None = None
     min: float | None = None
     max: float | None = None
     unit: Literal["degC", "kPa", "s", "min", "h"] | None = None
     hold_for: Duration | None = None
-    message: Annotated[str, Meta(max_length=200)] | None = None
+    message: ShortText | None = None
 
     def governs(self, op: str | None, medium: str | None) -> bool:
         """Whether the limit holds for `op` in `medium` (either `None` where it is not known).
@@ -207,9 +199,9 @@ class SafetyLimits(Document, frozen=True):
 
     core: CoreVersion
     kind: Literal["SafetyLimits"]
-    id: str
+    id: Name
     version: Version
     limits: Annotated[list[SafetyLimit], Meta(min_length=1)]
-    disclaimer: str
+    disclaimer: UntrustedText
     status: Literal["draft", "reviewed", "adopted"] | None = None
-    reviewed_by: list[str] | None = None
+    reviewed_by: list[Name] | None = None

@@ -5,11 +5,13 @@ kind. Unknown members are refused with their path wherever the public schema clo
 here. All of these travel as the bytes they came in (ruling D3): keep those beside the decoded document.
 """
 
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta, field
 
 from events.documents import Document
+from events.texts import Date, LangMap, LangTag, Name, UntrustedText
 from events.times import DATE_TIME_PATTERN, DURATION_PATTERN
 from mandates.documents import Signature
 
@@ -22,7 +24,6 @@ Version = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$(?!\n)")]
 Hash = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
 LocalRef = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$(?!\n)")]
 VocabId = Annotated[str, Meta(pattern=r"^(cw|x-[a-z0-9-]+)\.[a-z0-9_.-]+$(?!\n)")]
-LangMap = dict[str, str]
 Loose = dict[str, Any]
 """An object of the public schema that nothing here decides by."""
 Unit = Literal[
@@ -41,7 +42,7 @@ Number = float | Annotated[str, Meta(pattern=r"^\{[a-z_]+\}$(?!\n)")]
 
 
 class Quantity(Document, frozen=True):
-    """How much of something."""
+    """How much of something; a relative tolerance only on a scale with a true zero (Core §4; ruling D2)."""
 
     value: Annotated[float, Meta(ge=0)]
     unit: Unit
@@ -51,17 +52,39 @@ class Quantity(Document, frozen=True):
     mass_per_piece: "Quantity | None" = None
     density_g_per_ml: Annotated[float, Meta(gt=0)] | None = None
 
+    json_schema: ClassVar[Mapping[str, Any]] = {
+        "not": {"required": ["tolerance", "toleranceAbs"]},
+        "if": {"required": ["tolerance"]},
+        "then": {"properties": {"unit": {"not": {"const": "degC"}}}},
+    }
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None and self.tolerance_abs is not None:
+            raise ValueError("a tolerance is relative or absolute, not both")
+        if self.tolerance is not None and self.unit == "degC":
+            raise ValueError("a relative tolerance has no meaning on degC: write toleranceAbs")
+
+
+class Target(Document, frozen=True):
+    """What a sensor is to show; `tolerance` is absolute, in the unit of `value` (ruling D2)."""
+
+    sensor: VocabId
+    value: float
+    unit: Unit
+    tolerance: Annotated[float, Meta(ge=0)] | None = None
+    target: Name | None = None
+
 
 class Dish(Document, frozen=True):
     """What is cooked."""
 
     names: LangMap
-    local_name: str | None = None
-    cuisine: list[str] | None = None
-    course: str | None = None
-    tags: list[str] | None = None
-    difficulty: str | None = None
-    wikidata: str | None = None
+    local_name: UntrustedText | None = None
+    cuisine: list[Name] | None = None
+    course: Name | None = None
+    tags: list[Name] | None = None
+    difficulty: Name | None = None
+    wikidata: Name | None = None
     images: list[Loose] | None = None
 
 
@@ -79,16 +102,16 @@ class Ingredient(Document, frozen=True):
     ref: LocalRef
     ingredient_id: VocabId
     qty: Quantity
-    legacy_id: str | None = None
+    legacy_id: Name | None = None
     display: LangMap | None = None
     prep: Loose | None = None
-    start_temp: str | None = None
-    scaling: str | None = None
+    start_temp: Name | None = None
+    scaling: Name | None = None
     to_taste: bool | None = None
     optional: bool | None = None
     substitutions: list[Loose] | None = None
-    gtin: list[str] | None = None
-    allergens: list[str] | None = None
+    gtin: list[Name] | None = None
+    allergens: list[Name] | None = None
     economy: Loose | None = None
     certifications: list[Loose] | None = None
 
@@ -118,7 +141,7 @@ class Condition(Document, frozen=True):
     on_sensor_missing: OnSensorMissing | None = None
     sensor: VocabId | None = None
     vision: VocabId | None = None
-    target: str | None = None
+    target: Name | None = None
     gte: Number | None = None
     lte: Number | None = None
     eq: Any = None
@@ -128,6 +151,33 @@ class Condition(Document, frozen=True):
     confidence: Annotated[float, Meta(ge=0, le=1)] | None = None
     optional: bool | None = None
     human_confirm: bool | None = None
+
+    json_schema: ClassVar[Mapping[str, Any]] = {
+        "if": {"anyOf": [{"required": ["sensor"]}, {"required": ["vision"]}]},
+        "then": {
+            "oneOf": [{"required": ["sensor"]}, {"required": ["vision"]}],
+            "properties": dict.fromkeys(
+                ("all", "any", "not", "minTime", "maxTime", "nominalTime", "onSensorMissing"), False
+            ),
+        },
+        "else": {
+            "properties": dict.fromkeys(
+                (
+                    "target",
+                    "gte",
+                    "lte",
+                    "eq",
+                    "between",
+                    "unit",
+                    "holdFor",
+                    "confidence",
+                    "optional",
+                    "humanConfirm",
+                ),
+                False,
+            )
+        },
+    }
 
     @property
     def compares(self) -> bool:
@@ -162,7 +212,7 @@ class Assignment(Document, frozen=True):
 
     allowed: list[Literal["human", "robot", "appliance", "any"]] | None = None
     preferred: Literal["human", "robot", "appliance"] | None = None
-    reason: str | None = None
+    reason: UntrustedText | None = None
 
 
 class Node(Document, frozen=True):
@@ -187,7 +237,7 @@ class Node(Document, frozen=True):
     ccp: LocalRef | None = None
     optional: bool | None = None
     variants: list[Loose] | None = None
-    skill: str | None = None
+    skill: Name | None = None
     notes: LangMap | None = None
     source_steps: list[int] | None = None
     energy: Loose | None = None
@@ -199,6 +249,10 @@ class Node(Document, frozen=True):
     affordances: Loose | None = None
     space: Loose | None = None
 
+    json_schema: ClassVar[Mapping[str, Any]] = {
+        "properties": {"until": {"properties": {"sensor": False, "vision": False}}}
+    }
+
     def __post_init__(self) -> None:
         if self.until is not None and self.until.compares:
             raise ValueError("until combines comparisons (all, any, not); it is not one itself")
@@ -209,7 +263,7 @@ class Process(Document, frozen=True):
 
     nodes: Annotated[list[Node], Meta(min_length=1)]
     edges: Literal["implicit-from-inputs"] | list[Loose] | None = None
-    parallel_groups: list[list[str]] | None = None
+    parallel_groups: list[list[Name]] | None = None
     active_time: Duration | None = None
     total_time: Duration | None = None
     make_ahead: list[Loose] | None = None
@@ -221,7 +275,7 @@ class Hazard(Document, frozen=True):
     id: LocalRef
     type: VocabId
     severity: Severity
-    mitigation: list[str] | None = None
+    mitigation: list[UntrustedText] | None = None
     limits: Loose | None = None
 
 
@@ -229,11 +283,11 @@ class CriticalControlPoint(Document, frozen=True):
     """A point of food safety that is watched and recorded."""
 
     id: LocalRef
-    hazard: str
+    hazard: Name
     node: LocalRef
-    critical_limit: str | Loose
-    monitoring: list[str]
-    corrective: str
+    critical_limit: UntrustedText | Loose
+    monitoring: list[UntrustedText]
+    corrective: UntrustedText
     limit: Condition | None = None
     record: bool | None = None
 
@@ -241,16 +295,16 @@ class CriticalControlPoint(Document, frozen=True):
 class Allergens(Document, frozen=True):
     """Allergens a recipe declares, by list."""
 
-    eu14: list[str] | None = None
-    us9: list[str] | None = None
-    may_contain: list[str] | None = None
+    eu14: list[Name] | None = None
+    us9: list[Name] | None = None
+    may_contain: list[Name] | None = None
 
 
 class Supervision(Document, frozen=True):
     """How closely the whole dish must be watched."""
 
     default: Literal["unattended_ok", "presence_required", "hands_on_required"]
-    reasons: dict[str, str] | None = None
+    reasons: dict[Name, UntrustedText] | None = None
 
 
 class Abort(Document, frozen=True):
@@ -270,7 +324,7 @@ class Abort(Document, frozen=True):
             "call_emergency_services_if_fire",
         ]
     ]
-    never_leave: list[str] | None = None
+    never_leave: list[Name] | None = None
 
 
 class Safety(Document, frozen=True):
@@ -290,9 +344,20 @@ class Verification(Document, frozen=True):
 
     level: Literal["V0", "V1", "V2", "V3"]
     evidence: Loose | None = None
-    reviewed_by: str | None = None
-    generated_by: str | None = None
-    notes: str | None = None
+    reviewed_by: Name | None = None
+    generated_by: Name | None = None
+    notes: UntrustedText | None = None
+
+
+class RecipeText(Document, frozen=True):
+    """A recipe in words, in one language; no machine is steered by it."""
+
+    title: UntrustedText | None = None
+    intro: UntrustedText | None = None
+    cultural_notes: UntrustedText | None = None
+    steps: dict[Name, UntrustedText] | None = None
+    tips: list[UntrustedText] | None = None
+    legacy_steps: list[UntrustedText] | None = None
 
 
 class Recipe(Document, frozen=True):
@@ -308,11 +373,11 @@ class Recipe(Document, frozen=True):
     equipment: list[Equipment]
     process: Process
     safety: Safety
-    text: dict[str, Loose]
-    license: str
-    schema_: str | None = field(default=None, name="$schema")
+    text: dict[LangTag, RecipeText]
+    license: Name
+    schema_: Name | None = field(default=None, name="$schema")
     context: Any = field(default=None, name="@context")
-    updated: str | None = None
+    updated: Date | None = None
     hash: Hash | None = None
     signature: Signature | None = None
     legacy: Loose | None = None
