@@ -25,6 +25,7 @@ ANSWER_WITHIN_S: Final = 3.0
 """The caller is answered after this long at the latest, with what is known then."""
 _AGAIN_FIRST_S: Final = 0.5
 _AGAIN_MOST_S: Final = 5.0
+_SPARED_S: Final = 0.02
 _LOG = logging.getLogger("aboyeur.stops")
 
 
@@ -168,8 +169,8 @@ class StopDesk:
                     running.news.set()
                     with anyio.move_on_after(wait_s):
                         await running.recorded.wait()
-                        if not self._landed(execution) and not running.spared:
-                            await self._kitchen.clock.sleep(wait_s)
+                        if not self._landed(execution):
+                            await self._kitchen.clock.sleep(_SPARED_S if running.spared else wait_s)
                     wait_s = min(wait_s * 2, _AGAIN_MOST_S)
                 beside.cancel_scope.cancel()
         finally:
