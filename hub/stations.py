@@ -33,6 +33,10 @@ from hub.store.database import StoreFailed
 
 HEAL_AFTER_S: Final = 5.0
 """A hole in a subject's order is given this long to close by itself."""
+HEAL_MOST_S: Final = 600.0
+"""A hole that no read closes is read ever more rarely, but at least this often."""
+SURPRISED_S: Final = 5.0
+"""After a fault of ours at a station it is tried again after this long."""
 START_PATIENCE_S: Final = 60.0
 """A start that found no answer for this long is not sent any more: a person goes on."""
 _RETRY_FIRST_S: Final = 0.5
@@ -41,6 +45,23 @@ _LOG_TRIES: Final = 5
 
 _REASONS: Final[frozenset[str]] = frozenset(RefusalReason.__args__)  # type: ignore[attr-defined] # a Literal's own
 _LOG = logging.getLogger("aboyeur.stations")
+
+
+@dataclass(slots=True)
+class _Hole:
+    """Something is missing in a subject's order.
+
+    Attributes:
+        where: what is known of the subject and what came too early; another one is another hole.
+    """
+
+    where: tuple[str | None, int | None, str]
+    due: float
+    reads: int = 0
+
+    def read(self, now: float) -> None:
+        self.reads += 1
+        self.due = now + min(HEAL_AFTER_S * 2**self.reads, HEAL_MOST_S)
 
 
 @dataclass(slots=True)
@@ -73,7 +94,7 @@ class Station:
         self._barred = barred
         self._bell = anyio.Event()
         self._reads: set[str] = set()
-        self._holes: dict[str, float] = {}
+        self._holes: dict[str, _Hole] = {}
         self._trying: dict[str, _Trying] = {}
         self._ordered: dict[str, float] = {}
         self._reconcile = False
@@ -129,10 +150,10 @@ class Station:
             return 1.0
         except Exception:  # noqa: BLE001 - one device's surprise must not end the kitchen
             _LOG.exception("%s: a fault of ours at this station, trying again", self.name)
-            return 5.0
+            return SURPRISED_S
         now = self._kitchen.clock.monotonic()
         due = [trying.due for trying in self._trying.values()]
-        due += [since + HEAL_AFTER_S for since in self._holes.values()]
+        due += [hole.due for hole in self._holes.values()]
         return max(0.05, min(due) - now) if due else None
 
     # --- Reads ------------------------------------------------------------------------------------------
@@ -147,19 +168,24 @@ class Station:
         now = self._kitchen.clock.monotonic()
         rows = await self._kitchen.store.read(
             lambda connection: connection.execute(
-                "SELECT parked.subject, max(parked.boot <> coalesce(subject.boot, parked.boot)) FROM parked "
+                "SELECT parked.subject, max(parked.boot <> coalesce(subject.boot, parked.boot)), "
+                "subject.boot, subject.seq, max(parked.boot) FROM parked "
                 "LEFT JOIN subject USING (kitchen, device, subject) "
                 "WHERE parked.kitchen = ? AND parked.device = ? GROUP BY parked.subject",
                 (self._kitchen.name, self.name),
             ).fetchall()
         )
-        holes = {subject: self._holes.get(subject, now) for subject, _ in rows}
-        for subject, new_boot in rows:
-            if new_boot or now - holes[subject] >= HEAL_AFTER_S:
-                self._reads.add(subject)
-                # Where the read does not close it, the hole is as old as this read.
-                holes[subject] = now
+        holes = {}
+        for subject, new_boot, *where in rows:
+            hole = self._holes.get(subject)
+            if hole is None or hole.where != tuple(where):
+                hole = _Hole(tuple(where), now if new_boot else now + HEAL_AFTER_S)
+            holes[subject] = hole
         self._holes = holes
+        for subject, hole in self._holes.items():
+            if hole.due <= now:
+                self._reads.add(subject)
+                hole.read(now)
 
     async def _do_reads(self) -> None:
         now = self._kitchen.clock.monotonic()
