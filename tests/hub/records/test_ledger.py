@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from events.canonical import canonical, digest, document_hash
 from hub.records.log.ledger import find_fork, verify_checkpoint, verify_events
@@ -340,3 +342,54 @@ def test_the_public_table_of_transitions_is_ours() -> None:
         for role in ROLES_INTO[after]
     }
     assert ours == theirs
+
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from(
+        ["genesis", "hub:cellar", "baker", "m-bread", WHOLE[1]["hash"], "state_changed", "draft", "open"]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.text(max_size=4) | st.sampled_from(["seq", "prev", "hash", "signature", "head", "kid"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=400)
+@given(
+    place=st.integers(0, 3),
+    member=st.sampled_from([*WHOLE[2], "transition", "payloadDigest", "x-y", ""]),
+    value=plain,
+)
+def test_whatever_stands_in_an_entry_there_is_a_verdict_and_only_the_whole_log_holds(
+    place: int, member: str, value: Any
+) -> None:
+    altered: list[Any] = copy.deepcopy(WHOLE)
+    if member:
+        altered[place][member] = value
+    else:
+        altered[place] = value
+    verdict = verify_events(altered, KEYS)
+    assert verdict.ok == (verdict.reason == "ok")
+    if verdict.ok:
+        assert [document_hash(entry) for entry in altered] == [entry["hash"] for entry in WHOLE]
+
+
+@settings(max_examples=400)
+@given(member=st.sampled_from([*POINT, "x-y", ""]), value=plain)
+def test_whatever_stands_in_a_checkpoint_there_is_a_verdict(member: str, value: Any) -> None:
+    altered: Any = {**POINT, member: value} if member else value
+    verdict = verify_checkpoint(altered, WHOLE, KEYS)
+    if verdict.ok:
+        assert {**altered, "witnesses": POINT["witnesses"]} == POINT
+    find_fork([POINT, altered], KEYS)
