@@ -1,14 +1,19 @@
 """Asking for public keys: where, how long, how much, and never somebody else (Core §5)."""
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from hub import key_fetch
 from hub.key_fetch import KeyFetchError, fetch, where
@@ -175,3 +180,58 @@ async def test_a_did_webs_host_cannot_send_us_to_plain_http() -> None:
 def test_this_machine_may_be_asked_without_encryption() -> None:
     for host in ("127.0.0.1", "localhost", "[::1]"):
         assert where(f"http://{host}:8080/keys")[1] == f"http://{host}:8080/keys"
+
+
+@pytest.fixture
+def impostor(tmp_path: Path) -> Iterator[str]:
+    """A server on loopback with a certificate that nobody vouches for; its https URL."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = tmp_path / "impostor.pem"
+    pem.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body(DOCUMENT)(self)
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *arguments: object) -> None:
+            pass  # the client hangs up in the middle of the handshake, which is what is tested
+
+    server = Server(("127.0.0.1", 0), Door)
+    server.daemon_threads = True
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"https://localhost:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+async def test_a_host_that_cannot_prove_its_name_is_not_believed(impostor: str) -> None:
+    with pytest.raises(KeyFetchError, match="certificate"):
+        await fetch(impostor)
+    with pytest.raises(KeyFetchError, match="certificate"):
+        await fetch(f"did:web:{impostor.removeprefix('https://').replace(':', '%3A')}")
