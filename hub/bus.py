@@ -11,6 +11,7 @@ from typing import Final
 import anyio
 
 from events import topics
+from events.mqtt import MOST_PAYLOAD_BYTES
 from events.transport import Delivery, Session, Transport, TransportLost, TransportRefused
 from hub.brigade import Brigade
 from hub.inbox import Inbox
@@ -104,7 +105,9 @@ class Bus:
             self._brigade.outbox_bell = bell = anyio.Event()
             rows = await self._kitchen.store.read(
                 lambda connection: connection.execute(
-                    "SELECT position, topic, retain, body FROM outbox WHERE kitchen = ? "
+                    # As bytes: a damaged row that is no text must not hold up the others.
+                    "SELECT position, CAST(topic AS BLOB), retain, CAST(body AS BLOB) FROM outbox "
+                    "WHERE kitchen = ? "
                     "ORDER BY position LIMIT ?",
                     (self._kitchen.name, _OUTBOX_MOST),
                 ).fetchall()
@@ -114,10 +117,12 @@ class Bus:
                 continue
             for _, topic, retain, body in rows:
                 try:
-                    await session.publish(topic, body.encode(), qos=1, retain=bool(retain))
+                    if len(body) > MOST_PAYLOAD_BYTES:
+                        raise ValueError(f"{len(body)} bytes, at most {MOST_PAYLOAD_BYTES} are carried")
+                    await session.publish(topic.decode(), body, qos=1, retain=bool(retain))
                 except (TransportRefused, ValueError) as refused:
                     # It would be refused for ever, and hold up everything behind it.
-                    _LOG.error("%.200s cannot be published: %s", topic, refused)
+                    _LOG.error("%.200r cannot be published: %s", topic, refused)
             await self._published(rows[-1][0])
 
     async def _published(self, position: int) -> None:

@@ -17,7 +17,7 @@ from adapters.events import ExecutionData
 from events import topics
 from events.admission import Publisher, admit
 from events.canonical import same_content
-from events.catalogue import Heartbeat
+from events.catalogue import Heartbeat, NotifyData
 from events.documents import DocumentError
 from events.envelope import Event, is_binary, read_binary_event, read_event
 from events.transport import Delivery
@@ -226,8 +226,12 @@ class Inbox:
             return _Turned("id_conflict", device, f"{event.envelope.id} came before with other content", b"")
         if isinstance(event.data, ExecutionData):
             excess = self._too_many_subjects(recording, device, event.subject)
-            if excess is not None:
-                return _Turned("quota", device, excess, b"")
+        elif isinstance(event.data, NotifyData):
+            excess = self._too_many_questions(recording, device, event.subject)
+        else:
+            excess = None
+        if excess is not None:
+            return _Turned("quota", device, excess, b"")
         try:
             with recording.part():
                 recording.record(EventTaken(device=device, event=msgspec.Raw(event.raw)), event)
@@ -264,3 +268,12 @@ class Inbox:
         if row is not None and row[0] >= most:
             return f"more than {most} executions open at once"
         return None
+
+    def _too_many_questions(self, recording: Recording, device: str, subject: str) -> str | None:
+        most = self._kitchen.settings.quotas.open_subjects_per_device
+        row = recording.fold.one(
+            "SELECT count(*) FROM question WHERE kitchen = ?1 AND device = ?2 AND open = 1 AND subject <> ?3",
+            device,
+            subject,
+        )
+        return f"more than {most} questions open at once" if row is not None and row[0] >= most else None
