@@ -53,6 +53,8 @@ class Evening:
     tell: Callable[[str], None]
     began: float
     kitchen: Kitchen = field(default_factory=Kitchen)
+    over: bool = False
+    """Whether the story has been told, and the kitchen only goes on."""
 
     @property
     def seconds(self) -> float:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    import anyio
+    from anyio.abc import TaskStatus
     from rich.console import Console
 
     from sim.demo import Dish, Evening, Stage
@@ -59,6 +61,8 @@ def command(*, broker: str, serve: bool, speed: float, folder: Path | None, plai
 
 
 async def _run(folder: Path, broker: str, serve: bool, speed: float, live: bool) -> None:
+    """Play, under the eyes of somebody who may leave: every process of the demo ends with it."""
+    import anyio
     from rich.console import Console
 
     from events.seams import SystemClock, SystemIds
@@ -67,14 +71,37 @@ async def _run(folder: Path, broker: str, serve: bool, speed: float, live: bool)
     console = Console()
     clock = SystemClock()
     evening = Evening(clock, _hold if live else click.echo, clock.monotonic())
-    async with stage(folder, evening, clock, SystemIds(), speed=speed, broker=broker) as set_up:
-        if live:
-            dishes = await _watched(console, evening, set_up)
-        else:
-            dishes = await play(set_up, evening)
-        _summary(console, evening, dishes)
-        if serve:
-            await _go_on(console, set_up)
+    leaving = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        with anyio.CancelScope() as everything:
+            await tasks.start(_heed_signals, everything, leaving, evening)
+            async with stage(folder, evening, clock, SystemIds(), speed=speed, broker=broker) as set_up:
+                dishes = await _watched(console, evening, set_up) if live else await play(set_up, evening)
+                _summary(console, evening, dishes)
+                if serve:
+                    await _go_on(console, set_up, evening, leaving)
+        tasks.cancel_scope.cancel()
+    if everything.cancelled_caught:
+        raise KeyboardInterrupt
+
+
+async def _heed_signals(
+    everything: "anyio.CancelScope",
+    leaving: "anyio.Event",
+    evening: "Evening",
+    *,
+    task_status: "TaskStatus[None]",
+) -> None:
+    """Ctrl-C, a closed terminal or a polite kill end the demo; while it only goes on, they end that."""
+    import anyio
+
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        task_status.started()
+        async for _ in signals:
+            if evening.over:
+                leaving.set()
+            else:
+                everything.cancel()
 
 
 def _hold(line: str) -> None:
@@ -119,10 +146,8 @@ def _summary(console: "Console", evening: "Evening", dishes: "list[Dish]") -> No
     console.print(f"Everything went as it should, in {evening.seconds:.0f} s.", highlight=False)
 
 
-async def _go_on(console: "Console", set_up: "Stage") -> None:
+async def _go_on(console: "Console", set_up: "Stage", evening: "Evening", leaving: "anyio.Event") -> None:
     """Leave everything running until the user has seen enough."""
-    import anyio
-
     data = set_up.settings.data
     console.print(
         f"\nHub and appliances go on at {set_up.settings.url()}. Try, in another terminal:\n"
@@ -133,6 +158,5 @@ async def _go_on(console: "Console", set_up: "Stage") -> None:
         highlight=False,
         soft_wrap=True,
     )
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            return
+    evening.over = True
+    await leaving.wait()
