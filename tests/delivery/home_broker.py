@@ -25,9 +25,13 @@ def mosquitto_settings(protocol: str = "5") -> Broker:
 
 
 class HomeBroker:
-    """The household's Mosquitto process; it keeps port and data over `stop`, `kill` and `start`."""
+    """The household's Mosquitto process; it keeps port and data over `stop`, `kill` and `start`.
 
-    def __init__(self, household: Household, folder: Path) -> None:
+    A `hasty` one does not save its state on every change: what is sent through it by the thousand is not what
+    a home sends.
+    """
+
+    def __init__(self, household: Household, folder: Path, *, hasty: bool = False) -> None:
         program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
         if program is None:
             pytest.skip("mosquitto is not installed (tests/install-system.sh)")
@@ -35,6 +39,7 @@ class HomeBroker:
         self._household = household
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self._hasty = hasty
         self._configuration = self._write()
 
     def let_in_the_paired(self) -> None:
@@ -72,7 +77,7 @@ class HomeBroker:
 
     def _write(self) -> Path:
         passwords = enrol.broker_credentials(self._household.folder.root)
-        return write_configuration(
+        written = write_configuration(
             self._folder / "config",
             kitchen=self._household.settings.kitchen,
             data_directory=self._folder / "data",
@@ -81,3 +86,9 @@ class HomeBroker:
             devices=[user for user in passwords if user != HUB],
             run_as=getpass.getuser() if os.geteuid() == 0 else None,
         )
+        if self._hasty:
+            text = written.read_text()
+            assert "autosave_on_changes true\nautosave_interval 1\n" in text
+            text = text.replace("autosave_on_changes true\nautosave_interval 1\n", "autosave_interval 3600\n")
+            written.write_text(text)
+        return written

@@ -12,6 +12,7 @@ from cookwala_samples import load_bundle
 from config.settings import Quotas
 from events.transport import Delivery
 from hub.entries import DeviceRegistered
+from hub.projections import events as fold_events
 from hub.store.rings import QUARANTINE, Ring
 from tests.delivery.counter import Counter, counter, delivery
 
@@ -139,8 +140,8 @@ async def test_the_same_content_written_otherwise_is_a_duplicate_and_other_conte
         assert await hub.quarantined() == {}
         await hub.take(sent(HOB, {**plain, "data": {"code": "E8"}}))
         assert await hub.quarantined() == {"id_conflict": 1}
-        (data,) = (await hub.rows("SELECT data FROM condition"))[0]
-        assert json.loads(data) == {"code": "E7"}, "the first wins"
+        (body,) = (await hub.rows("SELECT body FROM payload ORDER BY seq DESC"))[0]
+        assert json.loads(body)["event"] == plain, "the first wins"
         assert await logged(hub) == 1
 
 
@@ -187,6 +188,22 @@ WRONG: list[tuple[str, str, dict[str, Any], str | None]] = [
     ("attribute_not_string", HOB, fault(id=7), None),
     ("bad_attribute_name", HOB, {**fault(), "example-extension": "x"}, None),
     ("bad_data", HOB, step(data={"state": "on fire"}), None),
+    (
+        "bad_data",
+        HOB,
+        event(
+            HOB,
+            "cookwala.notify.request",
+            {
+                "audience": ["role:household"],
+                "urgency": "info",
+                "message": {"en": "?"},
+                "expiresAt": "2026-02-30T00:00:00Z",
+                "x-aboyeur-nonce": "nonce-1",
+            },
+        ),
+        None,
+    ),
     ("unknown_type", HOB, event(HOB, "cookwala.nonsense.said", {}), None),
 ]
 
@@ -306,3 +323,21 @@ async def test_a_device_that_is_back_on_the_bus_is_read(tmp_path: Path) -> None:
         assert hub.heard.incomplete == []
         await hub.take(sent(HOB, online))
         assert hub.heard.incomplete == [HOB]
+
+
+async def test_an_event_that_meets_a_fault_of_ours_is_put_aside_and_the_others_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = fold_events.taken
+
+    def taken(fold: Any, entry: Any, event: Any = None) -> None:
+        if event is not None and event.envelope.id == "poison":
+            raise ZeroDivisionError("a fault of ours")
+        real(fold, entry, event)
+
+    monkeypatch.setattr("hub.projections.events.taken", taken)
+    async with kitchen(tmp_path) as hub:
+        await hub.take(sent(HOB, step()), sent(HOB, fault(name="poison")), sent(OVEN, fault(OVEN)))
+        assert await hub.quarantined() == {"not_processable": 1}
+        assert await logged(hub) == 2
+        assert hub.rebuilt().ok
