@@ -95,10 +95,9 @@ async def test_a_stop_waits_for_no_body_that_was_announced(shared: House, body: 
     async with stream:
         head = f"POST /v1/executions/{execution}/stop HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
         await stream.send(head.encode() + body)
-        began = time.monotonic()
-        answer = await stream.receive()
+        with anyio.fail_after(3):
+            answer = await stream.receive()
     assert answer.startswith(b"HTTP/1.1 202")
-    assert time.monotonic() - began < 2
     assert not any(device.heating for device in shared.devices)
 
 
