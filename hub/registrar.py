@@ -155,6 +155,7 @@ class Registrar:
         def work(recording: Recording) -> None:
             if recording.fold.one("SELECT 1 FROM person WHERE kitchen = ?1 AND id = ?2", by) is None:
                 raise OrderError(403, "not_authorized", f"{by} is not enrolled any more")
+            _free_name(recording, mandate.agent, agent=True)
             recording.record(entry)
 
         await self._kitchen.enrol(work)
@@ -275,8 +276,8 @@ class Registrar:
         self._brigade.sync()
 
 
-def _free_name(recording: Recording, name: str) -> None:
-    """Whether nobody is called `name` yet, at the moment of the commit.
+def _free_name(recording: Recording, name: str, *, agent: bool = False) -> None:
+    """Whether nobody is called `name` yet, at the moment of the commit; an agent may have several mandates.
 
     Everybody here shares one space of names: a document says who, and never in which role.
 
@@ -286,8 +287,9 @@ def _free_name(recording: Recording, name: str) -> None:
     taken = recording.fold.one(
         "SELECT 'a person' FROM person WHERE kitchen = ?1 AND id = ?2 UNION ALL "
         "SELECT 'a device' FROM device WHERE kitchen = ?1 AND name = ?2 UNION ALL "
-        "SELECT 'an agent' FROM mandate WHERE kitchen = ?1 AND agent = ?2 AND revoked = 0 LIMIT 1",
+        "SELECT 'an agent' FROM mandate WHERE kitchen = ?1 AND agent = ?2 AND revoked = 0 AND NOT ?3 LIMIT 1",
         name,
+        agent,
     )
     if taken is not None:
         raise OrderError(409, "conflict", f"{name} is {taken[0]} here already; remove it first to change it")
