@@ -192,7 +192,7 @@ async def test_a_hundred_thousand_malformed_publications_cost_nothing_but_their_
         growth = process.memory_info().rss - resident_after_few
         print(
             f"{MANY / took_s:.0f} publications/s through Mosquitto; "
-            f"{resident_after_few / 2**20:.1f} MiB resident after {FEW}, {growth / 2**20:+.2f} MiB after {MANY}; "
+            f"resident {resident_after_few / 2**20:.1f} MiB after {FEW}, {growth / 2**20:+.2f} after {MANY}; "
             f"{expected.logged} logged, {expected.unlogged} telemetry, {dict(expected.reasons)}",
             file=sys.stderr,
         )
