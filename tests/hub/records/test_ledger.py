@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from events.canonical import canonical, digest, document_hash
 from hub.records.log.ledger import find_fork, verify_checkpoint, verify_events
 from hub.records.log.mission import FOLLOWING, INITIAL, ROLES_INTO, may_follow
-from mandates.keys import KeyRing
+from mandates.keys import KeyRing, PrivateKey
 from mandates.signature import Form
 from tests.hub.records.missions import (
     BAKER,
@@ -22,6 +22,7 @@ from tests.hub.records.missions import (
     KEYS,
     MILLER,
     RECORDS,
+    SINCE,
     STEPS,
     checkpoint,
     entry,
@@ -287,6 +288,14 @@ def test_what_is_wrong_under_a_checkpoint_has_a_name(
 ) -> None:
     verdict = verify_checkpoint(point, entries, KEYS)
     assert (verdict.ok, verdict.reason) == (False, reason)
+
+
+def test_the_sequencers_key_registered_as_somebody_elses_witnesses_nothing() -> None:
+    alias = PrivateKey.from_seed(HUB.seed(), kid="baker#alias")
+    keys = KeyRing([*RECORDS, alias.record(actor="baker", valid_from=SINCE)])
+    point = checkpoint(WHOLE, witnesses=[("baker", alias)])
+    assert verify_checkpoint(point, WHOLE, keys).reason == "no_independent_witness"
+    assert verify_checkpoint(POINT, WHOLE, keys).ok
 
 
 def test_one_good_witness_among_bad_ones_is_enough() -> None:
