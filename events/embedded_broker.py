@@ -40,6 +40,7 @@ from events.connect_packet import (
     read_connect,
     without_keepalive,
 )
+from events.steady_subscriptions import SteadySubscriptions
 
 Credentials = Callable[[str, bytes], bool]
 
@@ -103,6 +104,7 @@ class EmbeddedBroker:
         if self._port is not None:
             raise RuntimeError("the broker is running already")
         broker = Broker(self._configuration())
+        broker._subscriptions = SteadySubscriptions()
 
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await self._connected(broker, reader, writer)

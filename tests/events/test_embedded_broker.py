@@ -308,3 +308,30 @@ async def test_it_starts_again_on_the_same_port() -> None:
         async with transport(again, "hub").connect() as hub:
             await hub.subscribe(FROM_ALL)
             await assert_alive(again, hub)
+
+
+async def test_no_message_is_lost_to_others_coming_and_going(caplog: pytest.LogCaptureFixture) -> None:
+    count = 150
+    async with embedded().running() as broker, transport(broker, "hub").connect() as hub:
+        await hub.subscribe(FROM_ALL)
+
+        async def come_and_go(number: int) -> None:
+            while True:
+                async with transport(broker, "display").connect() as display:
+                    await display.subscribe([(f"cookwala/home/execution/{number}-{n}", 1) for n in range(20)])
+
+        async def speak() -> None:
+            async with transport(broker, "oven").connect() as oven:
+                for number in range(count):
+                    await oven.publish(FROM_OVEN, b"%d" % number, qos=1)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(come_and_go, 1)
+            tasks.start_soon(speak)
+            taken: list[Delivery] = []
+            with anyio.move_on_after(15):
+                while len(taken) < count:
+                    taken += await hub.batch(100)
+            tasks.cancel_scope.cancel()
+    assert [one.payload for one in taken] == [b"%d" % number for number in range(count)]
+    assert "changed size" not in caplog.text
