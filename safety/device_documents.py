@@ -3,7 +3,7 @@
 Held as strictly as the documents of cooking, and travelling like them as the bytes they came in.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, field
 
@@ -146,6 +146,14 @@ class Capabilities(Document, frozen=True):
 # --- SafetyLimits -----------------------------------------------------------------------------------------
 
 LimitAction = Literal["refuse_start", "cut_heat", "stop_motion", "stop_all", "ask_human", "alert"]
+DRASTIC_FIRST: Final[tuple[LimitAction, ...]] = (
+    "stop_all",
+    "stop_motion",
+    "cut_heat",
+    "refuse_start",
+    "ask_human",
+    "alert",
+)
 
 
 class AppliesTo(Document, frozen=True):

@@ -6,18 +6,8 @@ in here, so none can loosen what fires.
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
-from safety.device_documents import LimitAction, SafetyLimit, SafetyLimits
-
-_DRASTIC_FIRST: Final[tuple[LimitAction, ...]] = (
-    "stop_all",
-    "stop_motion",
-    "cut_heat",
-    "refuse_start",
-    "ask_human",
-    "alert",
-)
+from safety.device_documents import DRASTIC_FIRST, LimitAction, SafetyLimit, SafetyLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +65,4 @@ def _read_by(limit: SafetyLimit, temp_c: float | None, pressure_kpa: float | Non
 
 def _severity(fired: FiredLimit) -> tuple[int, float, str]:
     maximum = -math.inf if fired.maximum is None else fired.maximum
-    return (_DRASTIC_FIRST.index(fired.action), maximum, fired.limit)
+    return (DRASTIC_FIRST.index(fired.action), maximum, fired.limit)

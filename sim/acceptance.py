@@ -8,9 +8,10 @@ from events.canonical import document_hash
 from events.documents import DocumentError
 from events.seams import Clock
 from mandates.keys import read_time
+from safety.advice.sensor_trust import trusted_sensors
 from safety.device_documents import Capabilities, SafetyLimits
 from safety.documents import Recipe
-from safety.dryrun import dry_run, trusted_sensors
+from safety.dryrun import dry_run
 from safety.vocabulary import Vocabulary
 from sim.dish import Dish
 from sim.presence import FRESH_S
@@ -115,6 +116,7 @@ class Acceptance:
             human_present=word is not None and word.age_s <= FRESH_S,
             limits=self._limits,
             now=now,
+            altitude_m=self._altitude_m,
         )
         if answer.refusal is not None:
             refused = answer.refusal

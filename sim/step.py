@@ -9,10 +9,11 @@ from types import MappingProxyType
 from typing import Final, Literal, cast
 
 from adapters.documents import LogSummary, Reading
+from safety.advice.altitude import band_at
 from safety.documents import Node
 from safety.enforcement import FiredLimit, LimitWatch
 from safety.vocabulary import Band, Envelope, Vocabulary
-from sim.physics import MATERIALS, METRES_PER_DEGREE, ROOM_C, Body, Medium, poured
+from sim.physics import MATERIALS, ROOM_C, Body, Medium, poured
 from sim.until import Until, duration_s, first_s
 
 WARM_UP_S: Final = 3_600.0
@@ -72,7 +73,7 @@ class StepRun:
         self.extensions = 0
         self.medium = _medium(node, self.envelope)
         self.body: Body | None = None
-        self._band = _band(self.envelope, altitude_m) if self.medium is not None else None
+        self._band = band_at(self.envelope, altitude_m) if self.medium is not None and self.envelope else None
         self._aim_c: float | None = None
         if self.medium is not None and self._band is not None:
             self.body = poured(self.medium, parts, at_s, altitude_m)
@@ -314,13 +315,6 @@ def _medium(node: Node, envelope: Envelope | None) -> Medium | None:
         # The envelope speaks of the pan; the oil in it is what the heat is for.
         return "oil"
     return medium
-
-
-def _band(envelope: Envelope | None, altitude_m: float) -> Band | None:
-    if envelope is None or envelope.temp_c is None:
-        return None
-    shift_c = altitude_m / METRES_PER_DEGREE if envelope.medium in ("water", "steam") else 0.0
-    return Band(min=envelope.temp_c.min - shift_c, max=envelope.temp_c.max - shift_c)
 
 
 def _aim(node: Node, band: Band, envelope: Envelope | None, vocabulary: Vocabulary) -> float:

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.documents import from_plain
+from safety.advice.ladder import choose_rung
+from safety.advice.sensor_trust import trusted_sensors
 from safety.device_documents import Capabilities, SafetyLimits
 from safety.documents import Recipe
-from safety.dryrun import choose_rung, dry_run, trusted_sensors
+from safety.dryrun import dry_run
 from safety.vocabulary import Band, Envelope, Vocabulary
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "cookwala"
