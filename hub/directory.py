@@ -100,24 +100,25 @@ def read_directory(connection: sqlite3.Connection, kitchen: str, known: Director
     enrolled: dict[str, Enrolment] = {}
     records: dict[str, KeyRecord] = {}
     for person, role, keys in connection.execute(
-        "SELECT id, role, keys FROM person WHERE kitchen = ? ORDER BY id", (kitchen,)
+        "SELECT id, role, CAST(keys AS BLOB) FROM person WHERE kitchen = ? ORDER BY id", (kitchen,)
     ):
-        own = _KEYS.decode(keys)
+        own = _read_keys(keys, person)
         people[person] = role
         enrolled[person] = Enrolment(role, frozenset(record.kid for record in own))
         records.update((record.kid, record) for record in own)
     devices: dict[str, DeviceEntry] = {}
     for name, url, salt, broker_hash, keys, capabilities, limits, life, interval_s in connection.execute(
-        "SELECT name, url, salt, broker_hash, keys, capabilities, safety_limits, life, interval_s "
-        "FROM device WHERE kitchen = ? ORDER BY name",
+        # Documents as bytes: one that is no text any more must not take the other rows along.
+        "SELECT name, url, salt, broker_hash, CAST(keys AS BLOB), CAST(capabilities AS BLOB), "
+        "CAST(safety_limits AS BLOB), life, interval_s FROM device WHERE kitchen = ? ORDER BY name",
         (kitchen,),
     ):
-        own = _KEYS.decode(keys)
+        own = _read_keys(keys, name)
         before = known.devices.get(name) if known is not None else None
         if (
             before is not None
-            and before.capabilities_text == capabilities
-            and before.safety_limits_text == limits
+            and before.capabilities_text.encode() == capabilities
+            and before.safety_limits_text.encode() == limits
         ):
             parsed = before.capabilities, before.safety_limits
         else:
@@ -133,8 +134,8 @@ def read_directory(connection: sqlite3.Connection, kitchen: str, known: Director
             keys=tuple(own),
             capabilities=parsed[0],
             safety_limits=parsed[1],
-            capabilities_text=capabilities,
-            safety_limits_text=limits,
+            capabilities_text=capabilities.decode(errors="replace"),
+            safety_limits_text=limits.decode(errors="replace"),
             life=life,
             interval_s=interval_s,
         )
@@ -160,15 +161,23 @@ def read_directory(connection: sqlite3.Connection, kitchen: str, known: Director
 
 def _read_recipe(connection: sqlite3.Connection, kitchen: str, hashed: str) -> RecipeEntry | None:
     row = connection.execute(
-        "SELECT document FROM recipe WHERE kitchen = ? AND hash = ?", (kitchen, hashed)
+        "SELECT CAST(document AS BLOB) FROM recipe WHERE kitchen = ? AND hash = ?", (kitchen, hashed)
     ).fetchone()
     recipe = _read(Recipe, row[0], f"the recipe {hashed}")
     return None if recipe is None else RecipeEntry(hashed, recipe)
 
 
-def _read(kind: type[T], text: str, what: str) -> T | None:
+def _read(kind: type[T], raw: bytes, what: str) -> T | None:
     try:
-        return read(kind, text.encode())
+        return read(kind, raw)
     except DocumentError as error:
         _LOG.error("%s cannot be read any more, see `aboyeur rebuild --check`: %s", what, error)
         return None
+
+
+def _read_keys(raw: bytes, whose: str) -> list[KeyRecord]:
+    try:
+        return _KEYS.decode(raw)
+    except msgspec.DecodeError as error:
+        _LOG.error("the keys of %s cannot be read any more, see `aboyeur rebuild --check`: %s", whose, error)
+        return []

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
+import msgspec
 
 from hub.directory import DeviceEntry, Directory, read_directory
 from hub.executions.model import Execution
@@ -61,13 +62,18 @@ class OpeningStore:
 
 
 def open_executions(connection: sqlite3.Connection, kitchen: str) -> list[Execution]:
-    """The executions of `kitchen` that are not final."""
-    return [
-        read_execution(body)
-        for (body,) in connection.execute(
-            "SELECT body FROM execution WHERE kitchen = ? AND open = 1", (kitchen,)
-        )
-    ]
+    """The executions of `kitchen` that are not final; one that cannot be read any more is reported."""
+    found = []
+    for execution, body in connection.execute(
+        # As bytes: one that is no text any more must not take the others along.
+        "SELECT id, CAST(body AS BLOB) FROM execution WHERE kitchen = ? AND open = 1",
+        (kitchen,),
+    ):
+        try:
+            found.append(read_execution(body))
+        except msgspec.DecodeError as error:
+            _LOG.error("%s cannot be read any more, see `aboyeur rebuild --check`: %s", execution, error)
+    return found
 
 
 def preload(path: Path, kitchen: Kitchen) -> None:

@@ -5,10 +5,12 @@ own, and is committed only then; neither the store nor a free queue is needed fo
 """
 
 import logging
+import sqlite3
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
@@ -25,6 +27,7 @@ ANSWER_WITHIN_S: Final = 3.0
 """The caller is answered after this long at the latest, with what is known then."""
 _AGAIN_FIRST_S: Final = 0.5
 _AGAIN_MOST_S: Final = 5.0
+_MOST_EARLY: Final = 1_000
 _SPARED_S: Final = 0.02
 _LOG = logging.getLogger("aboyeur.stops")
 
@@ -94,6 +97,8 @@ class StopDesk:
         self._stations = stations
         self._tasks = tasks
         self._running: dict[str, _Running] = {}
+        self._early: dict[str, tuple[str, str | None]] | None = {}
+        """Stops of what a starting hub does not know yet; `None` once it knows all that is open."""
 
     def barred(self, execution: str) -> bool:
         """Whether no start of `execution` may leave any more."""
@@ -104,10 +109,15 @@ class StopDesk:
         return entry is None or entry.execution.stop is not None
 
     def take_up(self) -> None:
-        """Go on with every stop that had not landed when the hub ended."""
+        """Go on with every stop that had not landed when the hub ended, or came before it knew of what."""
+        early, self._early = self._early or {}, None
         for execution in self._kitchen.open_work.all():
             stop = execution.stop
-            if stop is not None and execution.id not in self._running:
+            if execution.id in self._running:
+                continue
+            if stop is None and execution.id in early:
+                self._begin(execution.id, *early[execution.id])
+            elif stop is not None:
                 running = self._begin(execution.id, stop.by, None)
                 running.recorded_asked = True
                 running.recorded_sent = stop.phase != "asked"
@@ -118,6 +128,8 @@ class StopDesk:
         running = self._running.get(execution)
         if entry is None and running is None:
             ended = await self._ended(execution)
+            if ended is None and self._early is not None and len(self._early) < _MOST_EARLY:
+                self._early[execution] = (by, reason)
             if ended is None or ended.final:
                 return StopOutcome(ended, reached=True)
             # The hub is starting and had not looked into its store yet: it is open after all.
@@ -152,8 +164,8 @@ class StopDesk:
                     ).fetchone()
                 )
                 return executions.read_execution(row[0]) if row else None
-        except StoreFailed as failure:
-            _LOG.warning("whether %s has ended cannot be read: %s", execution, failure.detail)
+        except (StoreFailed, sqlite3.Error, msgspec.DecodeError) as failure:
+            _LOG.warning("whether %s has ended cannot be read: %s", execution, failure)
         return None
 
     async def _see_it_land(self, execution: str, running: _Running) -> None:

@@ -24,7 +24,7 @@ from hub.projections.outbox import publish_changes
 _DECODER = msgspec.json.Decoder(Execution)
 
 
-def read_execution(body: str) -> Execution:
+def read_execution(body: str | bytes) -> Execution:
     """An execution from its row."""
     return _DECODER.decode(body)
 
