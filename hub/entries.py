@@ -203,6 +203,8 @@ class LogCollected(Entry, frozen=True, tag="log.collected"):
     verdict: str
     document: str | None = None
     outcome: str | None = None
+    signed_at_unprotected: bool = False
+    """Whether the signature's form leaves its time open to anyone's pen (ruling T3)."""
 
 
 class DamageAccepted(Entry, frozen=True, tag="damage.accepted"):

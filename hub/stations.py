@@ -396,6 +396,7 @@ class Station:
                     verdict=judged.reason,
                     document=judged.document,
                     outcome=judged.outcome,
+                    signed_at_unprotected=judged.signed_at_unprotected,
                 )
             self._trying.pop(what, None)
             await self._kitchen.recorder.record(verdict)

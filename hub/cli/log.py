@@ -66,7 +66,9 @@ def _print(raw: bytes, status: Any, attempt: int | None) -> None:
     device = " ".join(filter(None, (plain(member(log.get("device"), name)) for name in ("vendor", "model"))))
     print_line(f"{outcome}, on {device}; {plain(log.get('startedAt'))} to {plain(log.get('endedAt')) or '?'}")
     if attempt is None:
-        print_line(f"The hub's verdict on the log: {verdict or 'none yet'}")
+        caveats = member(member(status, "x-aboyeur-log"), "caveats")
+        beside = f" ({', '.join(map(plain, caveats))})" if isinstance(caveats, list) and caveats else ""
+        print_line(f"The hub's verdict on the log: {verdict or 'none yet'}{beside}")
     steps = log.get("steps")
     print_table(
         ("step", "operation", "checked by", "in bounds", "deviation"),

@@ -92,6 +92,7 @@ class LogVerdict(Record, frozen=True):
 
     verdict: str
     outcome: str | None = None
+    signed_at_unprotected: bool = False
 
 
 class Execution(Record, frozen=True):

@@ -4,7 +4,7 @@ from msgspec import Struct, field
 
 from adapters.documents import CORE_VERSION, ExecutionStatus
 from events.documents import Document
-from hub.executions.model import Execution
+from hub.executions.model import Execution, LogVerdict
 
 
 class StopView(Document, frozen=True):
@@ -28,6 +28,8 @@ class LogView(Document, frozen=True):
 
     verdict: str
     outcome: str | None = None
+    caveats: list[str] | None = None
+    """What is to be said beside it: `signedAt_unprotected`."""
 
 
 class HubStatus(ExecutionStatus, frozen=True):
@@ -83,5 +85,10 @@ def view(execution: Execution, *, unreachable: bool = False) -> HubStatus:
         else None,
         x_waiting=WaitingView(reason=waiting.reason, why=waiting.why, what=waiting.what) if waiting else None,
         x_unreachable=True if unreachable and not execution.final else None,
-        x_log=LogView(verdict=log.verdict, outcome=log.outcome) if log else None,
+        x_log=_log(log) if log else None,
     )
+
+
+def _log(log: LogVerdict) -> LogView:
+    caveats = ["signedAt_unprotected"] if log.signed_at_unprotected else None
+    return LogView(verdict=log.verdict, outcome=log.outcome, caveats=caveats)

@@ -181,7 +181,9 @@ def log_collected(fold: Fold, entry: LogCollected) -> None:
     )
     before = load(fold, entry.execution)
     if entry.attempt == len(before.attempts):
-        verdict = LogVerdict(verdict=entry.verdict, outcome=entry.outcome)
+        verdict = LogVerdict(
+            verdict=entry.verdict, outcome=entry.outcome, signed_at_unprotected=entry.signed_at_unprotected
+        )
         save(fold, before, advance.log_collected(before, verdict))
     fold.run(
         "UPDATE attempt SET logged = 1 WHERE kitchen = ?1 AND execution = ?2 AND number = ?3",

@@ -1,7 +1,7 @@
 """From an order to a device and back: refusals, starts of unknown fate, logs (rulings X1, X6; CASES 8-10)."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ import pytest
 
 from adapters.documents import ExecuteRequest, Refusal
 from adapters.protocol import DeviceError, DeviceUnreachable
+from events.times import format_date_time
 from mandates.keys import PrivateKey
-from mandates.signature import sign_document
+from mandates.signature import Form, sign_document
 from tests.household import running_hub, until
 from tests.hub.api.scripted import House, ScriptedDevice, Scripts, house
 from tests.hub.api.test_authority import is_problem
@@ -266,7 +267,10 @@ async def test_a_device_log_gets_its_named_verdict_and_is_given_out_as_the_devic
             hob.logs[device_execution] = raw
             is_problem(await http.get(f"/v1/executions/{execution}/log"), 404)
             await stop(kitchen, execution)
-            assert (await collected(kitchen, execution))["verdict"] == verdict, name
+            judged = await collected(kitchen, execution)
+            assert judged["verdict"] == verdict, name
+            unprotected = ["signedAt_unprotected"] if name == "hash form" else None
+            assert judged.get("caveats") == unprotected, name
             for query in ("", "?attempt=1"):
                 answer = await http.get(f"/v1/executions/{execution}/log{query}")
                 if name == "no text":
@@ -277,6 +281,26 @@ async def test_a_device_log_gets_its_named_verdict_and_is_given_out_as_the_devic
                 is_problem(await http.get(f"/v1/executions/{execution}/log{query}"), 404)
             for query in ("?attempt=x", "?attempt=-1", "?attempt=", f"?attempt={'9' * 5000}"):
                 is_problem(await http.get(f"/v1/executions/{execution}/log{query}"), 400)
+
+
+@pytest.mark.parametrize(("form", "verdict"), [("header", "ok"), ("hash", "seen_after_revocation")])
+async def test_an_old_form_log_that_came_after_its_keys_revocation_is_no_evidence(
+    tmp_path: Path, form: Form, verdict: str
+) -> None:
+    hob = ScriptedDevice("hob")
+    now = datetime.now(UTC)
+    record = hob.key.record(actor="hob", valid_from=datetime(2026, 1, 1, tzinfo=UTC))
+    revoked = msgspec.structs.replace(record, revoked_at=format_date_time(now - timedelta(hours=1)))
+    hob.document["x-aboyeur-keys"] = [msgspec.to_builtins(revoked)]
+    async with house(tmp_path, hob) as kitchen:
+        execution = await cooking(kitchen)
+        device_execution = hob.find(f"{execution}.1").id
+        dated_back = sign_document(
+            log_of(hob, kitchen, device_execution), hob.key, signed_at=now - timedelta(hours=2), form=form
+        )
+        hob.logs[device_execution] = msgspec.json.encode(dated_back)
+        await stop(kitchen, execution)
+        assert (await collected(kitchen, execution))["verdict"] == verdict
 
 
 async def test_a_device_without_pinned_keys_gets_no_verdict_but_that(tmp_path: Path) -> None:

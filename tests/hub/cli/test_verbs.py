@@ -716,10 +716,18 @@ def test_a_log_is_shown_with_the_hubs_verdict_and_saved_byte_for_byte(
 ) -> None:
     raw = json.dumps(LOG, indent=3).encode()
     hub.on("GET", "/v1/executions/exec-1/log", raw)
-    hub.on("GET", "/v1/executions/exec-1", status("completed", **{"x-aboyeur-log": {"verdict": "ok"}}))
+    judged = {"verdict": "ok", "caveats": ["signedAt_unprotected"]}
+    hub.on("GET", "/v1/executions/exec-1", status("completed", **{"x-aboyeur-log": judged}))
     ended = aboyeur("log", "exec-1", "--out", str(tmp_path / "log.json"), url=hub.url)
     assert ended.code == 0
-    for word in ("served", "Demo Hob", "verdict on the log: ok", "cw.op.boil", "sensor", "max_oil: cut_heat"):
+    for word in (
+        "served",
+        "Demo Hob",
+        "log: ok (signedAt_unprotected)",
+        "cw.op.boil",
+        "sensor",
+        "max_oil: cut_heat",
+    ):
         assert word in ended.out
     assert (tmp_path / "log.json").read_bytes() == raw
     assert aboyeur("log", "exec-1", "--json", url=hub.url).out.encode() == raw
