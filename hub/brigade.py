@@ -1,5 +1,6 @@
 """The brigade: a station for every device, and who is to be told of what (DESIGN §4)."""
 
+import logging
 from typing import Final
 
 import anyio
@@ -19,6 +20,7 @@ LOOK_EVERY_S: Final = 0.2
 """How often the watch looks who has fallen silent."""
 RHYTHM_EVERY_S: Final = 60.0
 """A device that changes its interval all the time is written down no oftener than this."""
+_LOG: Final = logging.getLogger("aboyeur.brigade")
 
 
 class Brigade:
@@ -138,6 +140,8 @@ class Brigade:
                     await self._kitchen.recorder.record(entry)
                 except StoreFailed:
                     break  # still pending; the next look tries again
+                except Exception:  # noqa: BLE001 - a damaged row must not end the watch over all devices
+                    _LOG.exception("that %s is %s cannot be recorded", device, entry.life)
                 del pending[device]
                 self._said[device] = "alive" if entry.life == "returned" else entry.life
             await self._note_rhythms()

@@ -230,7 +230,9 @@ async def test_an_execution_that_cannot_be_read_any_more_keeps_no_other_from_bei
         with anyio.fail_after(10):
             await ready.wait()
         assert f"{lost} cannot be read any more" in caplog.text
-        assert (await stop(kitchen, execution)).json()["x-aboyeur-stop"]["phase"] == "landed"
+        answer = await stop(kitchen, execution)
+        assert answer.status_code == 202, answer.text
+        assert answer.json()["x-aboyeur-stop"]["phase"] == "landed"
         answer = await stop(kitchen, lost)
         assert answer.status_code == 404
         assert CONTROL in answer.json()["detail"]

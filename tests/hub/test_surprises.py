@@ -29,6 +29,7 @@ from hub.store.rebuild import check
 from tests.delivery.counter import Counter, counter, delivery
 from tests.household import OWNER, until
 from tests.hub.api.scripted import SAMPLES, House, ScriptedDevice, house
+from tests.hub.api.test_stop import cooking
 from tests.hub.speaking import alive, alter, connected, event, question, rows, say, taken
 
 T = TypeVar("T")
@@ -568,3 +569,39 @@ async def test_a_marker_that_does_not_come_back_ends_the_connection_and_the_next
         assert made[0].connections == 2
         assert "the marker did not come back" in caplog.text
         assert await alive(kitchen)
+
+
+# --- A damaged row --------------------------------------------------------------------------------------
+
+
+async def test_an_execution_that_cannot_be_read_any_more_does_not_end_the_watch_over_devices(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with house(tmp_path, ScriptedDevice("hob")) as kitchen:
+        execution = await cooking(kitchen)
+        await connected(kitchen)
+        alter(kitchen.household, f"UPDATE execution SET body = '!' WHERE id = '{execution}'")
+        beat = event("hob", "b-1", "device.heartbeat", {"intervalS": 1, "counter": 1}, subject="hob")
+        await say(kitchen, "hob", [beat])
+
+        async def life() -> str:
+            async with kitchen.client() as http:
+                return str((await http.get("/v1/devices")).json()["devices"][0]["liveness"])
+
+        async def silent() -> bool:
+            return await life() == "lost"
+
+        await until(silent)
+
+        async def told() -> bool:
+            return "that hob is lost cannot be recorded" in caplog.text
+
+        await until(told)
+        assert await alive(kitchen)
+        await say(kitchen, "hob", [{**beat, "id": "b-2"}])
+
+        async def back() -> bool:
+            lives = rows(kitchen.household, "SELECT kind FROM log WHERE kind = 'device.life'")
+            return await life() == "alive" and len(lives) >= 2
+
+        await until(back)
