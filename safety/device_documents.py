@@ -10,6 +10,7 @@ from msgspec import Meta, field
 from events.catalogue import Actor
 from events.documents import Document
 from events.texts import Name, ReasonText, ShortText, UntrustedText
+from events.times import parse_duration_s
 from mandates.documents import KeyRecord, Signature
 from safety.documents import CoreVersion, Duration, FormatVersion, Loose, Unit, Version, VocabId
 
@@ -187,6 +188,14 @@ class SafetyLimit(Document, frozen=True):
     unit: Literal["degC", "kPa", "s", "min", "h"] | None = None
     hold_for: Duration | None = None
     message: ShortText | None = None
+
+    @property
+    def hold_s(self) -> float:
+        """For how many seconds it must be broken before it fires; one that nobody can count is none."""
+        try:
+            return 0.0 if self.hold_for is None else parse_duration_s(self.hold_for)
+        except ValueError:
+            return 0.0
 
     def governs(self, op: str | None, medium: str | None) -> bool:
         """Whether the limit holds for `op` in `medium` (either `None` where it is not known).

@@ -1,8 +1,8 @@
 """Units: exact conversions, and the temperature of a display (Core §4).
 
 All arithmetic is in fractions, so that a conversion is exact and its way back gives the same number. Between
-volume and mass lies a density; without one there is no answer, and never a guess. On the wire a temperature is
-°C and nothing else: what a display shows is computed by functions of its own.
+volume and mass lies a density; without one there is no answer, and never a guess. On the wire a temperature
+is °C and nothing else: what a display shows is computed by functions of its own.
 """
 
 import re

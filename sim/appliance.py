@@ -96,7 +96,7 @@ class Appliance:
             ids=ids,
             key=key,
             memory=memory,
-            watch=LimitWatch(self._limits),
+            watch=LimitWatch(self._limits, vocabulary),
             vocabulary=vocabulary,
             presence=Presence(presence_interval_s),
             about=LogDevice(

@@ -7,7 +7,17 @@ from typing import Any, Final
 
 from events.canonical import canonical
 from events.documents import DocumentError
-from hub.conformance.kinds import disclosure, dryrun, hashing, ledger, signature, transitions
+from hub.conformance.kinds import (
+    disclosure,
+    dryrun,
+    envelope,
+    hashing,
+    ledger,
+    sensor_trust,
+    signature,
+    transitions,
+    units,
+)
 from hub.conformance.vectors import Suite, Vector
 
 Answer = Callable[[Any], Mapping[str, Any]]
@@ -35,6 +45,10 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "execution_transition": Kind(transitions.execution),
         "mission_transition": Kind(transitions.mission),
         "dryrun": Kind(dryrun.answer),
+        "envelope": Kind(envelope.answer),
+        "units": Kind(units.answer),
+        "sensor_trust": Kind(sensor_trust.trust),
+        "plausibility": Kind(sensor_trust.plausibility, frozenset({"demoted"})),
     }
 )
 

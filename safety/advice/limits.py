@@ -1,7 +1,7 @@
-"""Packs of limits: what a step's figures break, and several packs as one (Core §6.1: the stricter limit wins).
+"""Packs of limits: what a step's figures break, and several packs as one; the stricter wins (Core §6.1).
 
-A limit can only take away. So two packs hold together by holding both, and merging them leaves out nothing but
-what another limit already says at least as strictly.
+A limit can only take away. So two packs hold together by holding both, and merging them leaves out nothing
+but what another limit already says at least as strictly.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from events.times import parse_duration_s
 from safety.advice.figures import Asked, Figures
 from safety.device_documents import DRASTIC_FIRST, SafetyLimit, SafetyLimits
 from safety.vocabulary import Vocabulary
@@ -151,12 +150,8 @@ def _figures_cover(strict: SafetyLimit, loose: SafetyLimit) -> bool:
                 return strict.min is None and strict.max is None
             lower = loose.min is None or (strict.min is not None and strict.min >= loose.min)
             upper = loose.max is None or (strict.max is not None and strict.max <= loose.max)
-            return lower and upper and _hold_s(strict) <= _hold_s(loose)
+            return lower and upper and strict.hold_s <= loose.hold_s
         case "stop":
             return loose.max is None or (strict.max is not None and strict.max <= loose.max)
         case _:
             return (strict.min, strict.max, strict.hold_for) == (loose.min, loose.max, loose.hold_for)
-
-
-def _hold_s(limit: SafetyLimit) -> float:
-    return 0.0 if limit.hold_for is None else parse_duration_s(limit.hold_for)

@@ -1,4 +1,4 @@
-"""Which sensors count: healthy, calibrated, and not contradicted by another one (Core §3; profile sensor_trust).
+"""Which sensors count: healthy, calibrated, not contradicted by another (Core §3; profile sensor_trust).
 
 A sensor that does not count is as good as absent: the ladder goes on without it.
 """

@@ -61,6 +61,7 @@ class Question(Document, frozen=True):
     allow_model: bool = True
     limits: dict[str, Any] | None = None
     now: DateTime = _NOW
+    altitude_m: float = 0.0
 
 
 def answer(given: Any) -> Mapping[str, Any]:
@@ -86,6 +87,7 @@ def answer(given: Any) -> Mapping[str, Any]:
         allow_model=question.allow_model,
         limits=limits,
         now=parse_date_time(question.now),
+        altitude_m=question.altitude_m,
     )
     return {
         "state": done.state,
