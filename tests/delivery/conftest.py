@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from hub.entries import Payload
-from tests.delivery.cooks import KOSHARI, SOUP, in_state, log_of, order, person_helping, say_here
-from tests.household import found_household, running_hub, running_kitchen
+from tests.delivery.cooks import KOSHARI, SOUP, all_alive, in_state, log_of, order, person_helping, say_here
+from tests.household import found_household, running_hub, running_kitchen, until
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +23,7 @@ async def _cook(folder: Path) -> list[Payload]:
     async with running_hub(household), kitchen as urls:
         hashes = await household.add_recipes()
         await household.pair(folder / "kitchen", urls)
+        await until(lambda: all_alive(household))
         await say_here(household)
         async with person_helping(household):
             dishes = [await order(household, dish, hashes[dish]) for dish in (KOSHARI, SOUP)]

@@ -93,6 +93,18 @@ async def in_state(
     return found
 
 
+async def all_alive(household: Household) -> bool:
+    """Whether every registered device is heard, so that it has read its pairing, too."""
+    return set((await lives(household)).values()) == {"alive"}
+
+
+async def lives(household: Household) -> dict[str, str]:
+    """What the hub says of each device's life."""
+    async with household.client() as http:
+        answer = await http.get("/v1/devices")
+    return {device["name"]: device["liveness"] for device in answer.json()["devices"]}
+
+
 def log_of(household: Household) -> list[Payload]:
     """Every entry of the hub's log, in order."""
     connection = open_reader(household.folder.database)

@@ -19,6 +19,7 @@ from sim.appliance import Appliance
 from tests.delivery.cooks import (
     KOSHARI,
     SOUP,
+    all_alive,
     in_state,
     log_of,
     order,
@@ -86,16 +87,6 @@ async def evening(
             yield Evening(household, broker, watched, hashes, appliances)
     finally:
         broker.kill()
-
-
-async def all_alive(household: Household) -> bool:
-    return set((await lives(household)).values()) == {"alive"}
-
-
-async def lives(household: Household) -> dict[str, str]:
-    async with household.client() as http:
-        answer = await http.get("/v1/devices")
-    return {device["name"]: device["liveness"] for device in answer.json()["devices"]}
 
 
 def taken(log: list[Payload]) -> Counter[str]:

@@ -19,9 +19,19 @@ from hub.entries import DeviceLife, EventTaken
 from hub.service import Seams
 from sim.pairing import Pairing
 from sim.speech import Voice
-from tests.delivery.cooks import KOSHARI, SOUP, in_state, log_of, order, person_helping, rebuilt, say_here
+from tests.delivery.cooks import (
+    KOSHARI,
+    SOUP,
+    all_alive,
+    in_state,
+    lives,
+    log_of,
+    order,
+    person_helping,
+    rebuilt,
+    say_here,
+)
 from tests.delivery.home_broker import HomeBroker, mosquitto_settings
-from tests.delivery.test_broker_restart import all_alive, lives
 from tests.delivery.watching import Watched
 from tests.household import Household, found_household, running_hub, running_kitchen, until
 
