@@ -11,7 +11,7 @@ from cookwala_samples import load_bundle
 
 from config.settings import Quotas
 from events.transport import Delivery
-from hub.entries import DeviceRegistered
+from hub.entries import DeviceRegistered, QuestionClosed
 from hub.projections import events as fold_events
 from hub.store.rings import QUARANTINE, Ring
 from tests.delivery.counter import Counter, counter, delivery
@@ -56,6 +56,7 @@ def sent(device: str, plain: dict[str, Any], **how: Any) -> Delivery:
 async def kitchen(folder: Path, **quotas: int) -> AsyncGenerator[Counter]:
     capabilities = load_bundle()["devices"]
     limits = json.dumps(load_bundle()["safetyLimits"])
+    folder.mkdir(exist_ok=True)
     async with counter(folder / "hub", quotas=Quotas(**quotas)) as hub:
         await hub.record(
             [
@@ -341,3 +342,38 @@ async def test_an_event_that_meets_a_fault_of_ours_is_put_aside_and_the_others_a
         assert await hub.quarantined() == {"not_processable": 1}
         assert await logged(hub) == 2
         assert hub.rebuilt().ok
+
+
+def question(nonce: str, expires: str) -> dict[str, Any]:
+    data = {
+        "audience": ["role:household"],
+        "urgency": "time_critical",
+        "message": {"en": "?"},
+        "expiresAt": f"2026-10-05T12:{expires}:00Z",
+        "x-aboyeur-nonce": nonce,
+    }
+    return event(HOB, "cookwala.notify.request", data, subject="ex-1", id=f"evt-{nonce}")
+
+
+@pytest.mark.parametrize("late", ["after its dish is over", "after a newer one was answered"])
+async def test_a_question_that_comes_late_is_not_open_again(tmp_path: Path, late: str) -> None:
+    running, over = sent(HOB, step(seq=0)), sent(HOB, step(seq=1, data={"state": "completed"}))
+    older, newer = sent(HOB, question("older", "01")), sent(HOB, question("newer", "02"))
+    answered = QuestionClosed(device=HOB, nonce="newer", outcome="answered", by="person:anna")
+    orders: list[list[Any]]
+    if late.endswith("over"):
+        orders = [[running, older, over], [running, over, older]]
+    else:
+        orders = [[running, older, newer, answered], [running, newer, answered, older]]
+    found = []
+    for number, order in enumerate(orders):
+        async with kitchen(tmp_path / str(number)) as hub:
+            for item in order:
+                if isinstance(item, Delivery):
+                    await hub.take(item)
+                else:
+                    await hub.record([item])
+            assert await hub.rows("SELECT count(*) FROM question WHERE open = 1") == [(0,)]
+            assert hub.rebuilt().ok
+            found.append(await hub.tables("question", "subject"))
+    assert found[0] == found[1]
