@@ -1,10 +1,10 @@
-# Everything a person needs: make demo, make test, make check.
+# Everything a person needs: make demo, make test, make check; make soak takes many minutes.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check clean system
+.PHONY: demo test soak check clean system
 
 $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,6 +23,9 @@ system:
 
 test: .venv system
 	@$(BIN)/python -m pytest $(ARGS)
+
+soak: .venv system
+	@$(BIN)/python -m pytest -m soak tests/soak $(ARGS)
 
 check: .venv
 	@$(BIN)/ruff check .

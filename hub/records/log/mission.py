@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, field
 
 from events.documents import Document
+from events.texts import Name, UntrustedText
 from mandates.documents import DateTime
 
 MissionState = Literal[
@@ -79,10 +80,10 @@ class Transition(Document, frozen=True):
 class MissionEvent(Document, frozen=True):
     """One entry of a Mission's event log. Signatures are judged as they travelled, not as members here."""
 
-    mission: str
+    mission: Name
     seq: Annotated[int, Meta(ge=0)]
     at: DateTime
-    actor: str
+    actor: Name
     type: Literal[
         "created",
         "facet_added",
@@ -117,20 +118,20 @@ class MissionEvent(Document, frozen=True):
 class Witness(Document, frozen=True):
     """A countersignature under a checkpoint."""
 
-    actor: str
+    actor: Name
     signature: dict[str, Any]
     at: DateTime | None = None
-    receipt: str | None = None
+    receipt: UntrustedText | None = None
 
 
 class Checkpoint(Document, frozen=True):
     """The sequencer's word of where a log stood, with those who countersigned it."""
 
-    mission: str
+    mission: Name
     seq: Annotated[int, Meta(ge=0)]
     head: Hash
     at: DateTime
-    sequencer: str
+    sequencer: Name
     signature: dict[str, Any]
     witnesses: tuple[Witness, ...] = ()
 

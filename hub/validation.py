@@ -1,0 +1,105 @@
+"""Full reports on documents: every problem with its place, from our schema and from our strict reader."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from events.documents import DocumentError, parse, read
+from events.envelope import read_event
+from hub.document_kinds import EVENT, KINDS, kind_of
+from hub.event_types import event_registry
+from hub.schema_bundle import schema_of
+
+
+class ValidatorMissing(ImportError):
+    """The extra `validate` is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        path: where, as `$.member[0].member`.
+        reason: a reason of `DocumentError`, `unknown_kind`, or the keyword of JSON Schema that does not hold.
+        detail: in words; quotes nothing of the document's values.
+        source: who found it: the guards of JSON `text`, the `schema`, or the strict `reader`.
+    """
+
+    path: str
+    reason: str
+    detail: str
+    source: Literal["text", "schema", "reader"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found; valid if there is no problem. `kind` is `None` where it could not be told."""
+
+    kind: str | None
+    problems: tuple[Problem, ...]
+
+
+def validate(raw: bytes, kind: str | None = None) -> Report:
+    """Everything that is wrong with the document in `raw`, a `kind` (told from the document where `None`).
+
+    Raises:
+        ValidatorMissing: jsonschema-rs is not installed.
+        KeyError: there is no such kind.
+    """
+    try:
+        plain = parse(raw)
+    except DocumentError as error:
+        return Report(kind, (Problem(error.path, error.reason, error.detail, "text"),))
+    kind = kind or kind_of(plain)
+    if kind is None:
+        known = ", ".join(KINDS)
+        return Report(None, (Problem("$", "unknown_kind", f"name one with --kind: {known}", "text"),))
+    problems = list(_by_schema(plain, kind))
+    read_problem = _by_reader(raw, kind)
+    if read_problem is not None and not any(_same(read_problem, one) for one in problems):
+        problems.append(read_problem)
+    return Report(kind, tuple(problems))
+
+
+def _by_schema(plain: Any, kind: str) -> Iterator[Problem]:
+    try:
+        import jsonschema_rs
+    except ImportError:
+        raise ValidatorMissing("jsonschema-rs is not installed") from None
+    validator = jsonschema_rs.validator_for(schema_of(kind), mask="the value")
+    found = {
+        Problem(_path(error.instance_path), str(error.schema_path[-1]), error.message, "schema")
+        for error in validator.iter_errors(plain)
+    }
+    yield from sorted(found, key=lambda one: (one.path, one.reason, one.detail))
+
+
+def _by_reader(raw: bytes, kind: str) -> Problem | None:
+    try:
+        if kind == EVENT:
+            read_event(raw, event_registry())
+        else:
+            read(KINDS[kind], raw)
+    except DocumentError as error:
+        return Problem(error.path, error.reason, error.detail, "reader")
+    return None
+
+
+def _same(ours: Problem, theirs: Problem) -> bool:
+    """Whether the reader tells again what the schema told: it names an object where that names its member."""
+    return theirs.path == ours.path or theirs.path.startswith((f"{ours.path}.", f"{ours.path}["))
+
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_@$-]+")
+
+
+def _path(steps: Any) -> str:
+    path = "$"
+    for step in steps:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        else:
+            path += f".{step}" if _PLAIN_NAME.fullmatch(step) else f"[{step!r}]"
+    return path
