@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,11 +14,19 @@ from events.mosquitto import Listener, TlsFiles, password_hash, write_configurat
 
 
 def free_port() -> int:
-    """A TCP port on loopback that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A TCP port on loopback that nobody listens on right now.
+
+    From below the range that outgoing connections take theirs from, so that none takes it before it is used.
+    """
+    for _ in range(100):
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no free port in a hundred tries")
 
 
 class Mosquitto:

@@ -150,7 +150,7 @@ async def test_within_a_minute_the_order_of_arrival_does_not_matter(
     async with counter(tmp_path) as pass_:
         await pass_.record([HOB])
         for number, order in enumerate(itertools.permutations((*STORY, more))):
-            if number % 7:
+            if number % 17:
                 continue
             await pass_.take(*(delivery("hob", one) for one in order))
             assert await in_force(pass_) == holds, number

@@ -216,7 +216,7 @@ async def test_a_hole_that_no_read_closes_is_read_ever_more_rarely(
         )
         await taken(kitchen.household, "e-9")
         before = reads(kitchen)
-        await anyio.sleep(3)
+        await anyio.sleep(2)
         assert 1 <= reads(kitchen) - before <= 8, "a device that lags behind its own events fills the log"
 
 
@@ -281,7 +281,7 @@ async def test_no_start_leaves_after_its_stop_has_landed(tmp_path: Path) -> None
         answer = await stop(kitchen, execution)
         assert answer.json()["x-aboyeur-stop"]["phase"] == "landed"
         known = len(hob.starts)
-        await anyio.sleep(3)
+        await anyio.sleep(2)
         assert len(hob.starts) == known, "a start left for a device that had confirmed the stop"
         assert known - tries <= 1
 
