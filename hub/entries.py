@@ -80,6 +80,13 @@ class EventTaken(Entry, frozen=True, tag="event"):
     event: msgspec.Raw
 
 
+class TelemetrySampled(Entry, frozen=True, tag="telemetry.sampled"):
+    """One of many readings of a device, kept as a trace; `event` is the very text of the CloudEvent."""
+
+    device: str
+    event: msgspec.Raw
+
+
 class ExecutionAsked(Entry, frozen=True, tag="execution.asked"):
     """A request was accepted for `device`, or refused by the hub."""
 
@@ -223,6 +230,7 @@ Payload = (
     | DeviceRegistered
     | DeviceRemoved
     | EventTaken
+    | TelemetrySampled
     | ExecutionAsked
     | StartSending
     | StartRefused

@@ -21,7 +21,7 @@ from events.catalogue import Heartbeat, NotifyData
 from events.documents import DocumentError
 from events.envelope import Event, is_binary, read_binary_event, read_event
 from events.transport import Delivery
-from hub.entries import EventTaken
+from hub.entries import EventTaken, TelemetrySampled
 from hub.kitchen import Kitchen
 from hub.recorder import Recording
 from hub.store.database import StoreFailed
@@ -32,6 +32,8 @@ _LOG: Final = logging.getLogger("aboyeur.inbox")
 _HEARTBEAT: Final = "cookwala.device.heartbeat"
 _ONLINE: Final = "cookwala.device.online"
 _WINDOW_S: Final = 60.0
+SAMPLE_EVERY_S: Final = 60.0
+"""Of a device's telemetry one event in this time is logged."""
 _BEAT_MOST_BYTES: Final = 4_096
 """No heartbeat is longer."""
 
@@ -90,6 +92,7 @@ class Inbox:
         self._attention = attention
         self._usage: dict[str, _Usage] = {}
         self._boots: dict[str, str] = {}
+        self._sample_due: dict[str, float] = {}
         self.duplicates = 0
         self.heartbeats = 0
 
@@ -148,7 +151,7 @@ class Inbox:
             return self._heartbeat(device, event, delivery, live=live)
         if excess is not None:
             return _Turned("quota", device, excess, delivery.payload)
-        if event.event_type.event_class == "telemetry":
+        if event.event_type.event_class == "telemetry" and not self._is_sample(device, delivery, live=live):
             return None
         if live and not delivery.retained and event.envelope.type == _ONLINE:
             # It was away from the broker, and what it said before may have been lost there.
@@ -169,6 +172,14 @@ class Inbox:
         if self._kitchen.liveness.heard(device, self._kitchen.clock.monotonic(), beat.interval_s):
             self._attention.returned(device)
         return None
+
+    def _is_sample(self, device: str, delivery: Delivery, *, live: bool) -> bool:
+        """Whether this reading is one of the few that are logged, as a trace of what was measured."""
+        now = self._kitchen.clock.monotonic()
+        if delivery.retained or not live or now < self._sample_due.get(device, now):
+            return False
+        self._sample_due[device] = now + SAMPLE_EVERY_S
+        return True
 
     def _boot(self, device: str, boot: str | None) -> None:
         if boot is None:
@@ -206,6 +217,9 @@ class Inbox:
             recording.turn_away(QUARANTINE, away.reason, away.device, away.detail, away.body)
         duplicates = 0
         for item in taken:
+            if item.event.event_type.event_class == "telemetry":
+                recording.record(TelemetrySampled(device=item.device, event=msgspec.Raw(item.event.raw)))
+                continue
             refusal = self._take_one(recording, item)
             if refusal is None:
                 continue

@@ -298,12 +298,14 @@ class Appliance:
         """Break the thermostat of the present step: the heater stays on until a limit cuts it."""
         if self._cooking is not None and self._cooking.dish.entered:
             self._cooking.dish.run.stick_heater(self._station.physical_s())
+            self._station.fault("thermostat", "the heater does not switch off")
             self._wake()
 
     def pull_plug(self) -> None:
         """Break the heater of the present step: it stays cold whatever its controller wants."""
         if self._cooking is not None and self._cooking.dish.entered:
             self._cooking.dish.run.lose_heater(self._station.physical_s())
+            self._station.fault("heater", "it stays cold")
             self._wake()
 
     # --- time ------------------------------------------------------------------------------------------

@@ -65,6 +65,8 @@ class Link:
         # What still holds is said again as a new event: nobody has to have heard it before.
         for report in list(self._appliance.station.alarms.values()):
             await self._publish(session, voice.limit_fired(report))
+        for part, detail in list(self._appliance.station.faults.items()):
+            await self._publish(session, voice.fault(part, detail))
         self.connections += 1
         async with anyio.create_task_group() as group:
             group.start_soon(self._beat, session)

@@ -51,6 +51,8 @@ class Station:
         """Set, and replaced by a new one, whenever there is something to publish."""
         self.alarms: dict[str, dict[str, Any]] = {}
         """Limits that fired and are not cleared yet, by id; at most as many as the pack has."""
+        self.faults: dict[str, str] = {}
+        """What is broken, by the name of the part: how it shows."""
         self._key = key
         self._about = about
 
@@ -137,6 +139,13 @@ class Station:
         self.alarms[fired.limit] = report
         if self.voice is not None:
             self.say([self.voice.limit_fired(report)])
+
+    def fault(self, part: str, detail: str) -> None:
+        """A part is broken, and stays so until it is mended."""
+        news = self.faults.get(part) != detail
+        self.faults[part] = detail
+        if news and self.voice is not None:
+            self.say([self.voice.fault(part, detail)])
 
     def clear_alarms(self) -> None:
         """What fired is over."""

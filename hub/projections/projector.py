@@ -120,5 +120,7 @@ class Projector:
                 enrolment.device_registered(fold, payload)
             case entries.DeviceRemoved():
                 enrolment.device_removed(fold, payload)
+            case entries.TelemetrySampled():
+                pass  # a trace for people who look back
             case entries.ResumeAsked() | entries.PersonPresent() | entries.DamageAccepted():
                 pass  # who said what, for the record: no table holds it

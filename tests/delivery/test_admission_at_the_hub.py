@@ -12,6 +12,7 @@ from cookwala_samples import load_bundle
 from config.settings import Quotas
 from events.transport import Delivery
 from hub.entries import DeviceRegistered, QuestionClosed
+from hub.inbox import SAMPLE_EVERY_S
 from hub.projections import events as fold_events
 from hub.store.rings import QUARANTINE, Ring
 from tests.delivery.counter import Counter, counter, delivery
@@ -377,3 +378,25 @@ async def test_a_question_that_comes_late_is_not_open_again(tmp_path: Path, late
             assert hub.rebuilt().ok
             found.append(await hub.tables("question", "subject"))
     assert found[0] == found[1]
+
+
+async def test_of_many_readings_one_a_minute_is_kept(tmp_path: Path) -> None:
+    def reading(number: int, device: str = HOB) -> Delivery:
+        data = {"readings": [{"sensor": "cw.sense.liquid_temp", "value": 90 + number, "unit": "degC"}]}
+        return sent(device, event(device, "cookwala.telemetry.reading", data, id=f"reading-{number}"))
+
+    async with kitchen(tmp_path) as hub:
+        await hub.take(reading(0), live=False)
+        for number in range(1, 4):
+            await hub.take(reading(number))
+        await hub.take(reading(4, OVEN))
+        hub.clock.seconds += SAMPLE_EVERY_S
+        await hub.take(reading(5), reading(6))
+        rows = await hub.rows(
+            "SELECT body FROM payload JOIN log USING (log_id, seq) "
+            "WHERE kind = 'telemetry.sampled' ORDER BY seq"
+        )
+        kept = [json.loads(body)["event"]["id"] for (body,) in rows]
+        assert kept == ["reading-1", "reading-4", "reading-5"]
+        assert await logged(hub) == 0
+        assert hub.rebuilt().ok

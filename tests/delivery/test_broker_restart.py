@@ -154,7 +154,7 @@ async def _verified(household: Household, dishes: list[str]) -> bool:
 
 
 @pytest.mark.mosquitto
-async def test_an_alarm_in_force_is_said_again_after_the_broker_was_killed(
+async def test_alarms_and_faults_in_force_are_said_again_after_the_broker_was_killed(
     tmp_path: Path, appliances: dict[str, Appliance]
 ) -> None:
     async with evening(tmp_path, appliances) as night:
@@ -170,7 +170,12 @@ async def test_an_alarm_in_force_is_said_again_after_the_broker_was_killed(
         again = await until(lambda: _said(night, device, more_than=len(first)))
         assert first[0]["data"]["x-aboyeur-limit"] == again[-1]["data"]["x-aboyeur-limit"]
         assert first[0]["id"] != again[-1]["id"]
-        assert await _in_force(night.household) == {(device, "cookwala.safety.limit_fired")}
+        faults = await until(lambda: _said(night, device, more_than=1, event_type="cookwala.device.fault"))
+        assert {fault["data"]["x-aboyeur-fault"] for fault in faults} == {"thermostat"}
+        assert await _in_force(night.household) == {
+            (device, "cookwala.safety.limit_fired"),
+            (device, "cookwala.device.fault"),
+        }
     assert rebuilt(night.household).ok
 
 
@@ -180,13 +185,15 @@ async def _stuck(appliance: Appliance) -> bool:
     return bool(appliance.station.alarms)
 
 
-async def _said(night: Evening, device: str, more_than: int = 0) -> list[dict[str, Any]]:
+async def _said(
+    night: Evening, device: str, more_than: int = 0, event_type: str = "cookwala.safety.limit_fired"
+) -> list[dict[str, Any]]:
     events = [
         json.loads(bytes(entry.event))
         for entry in log_of(night.household)
         if isinstance(entry, EventTaken) and entry.device == device
     ]
-    found = [event for event in events if event["type"] == "cookwala.safety.limit_fired"]
+    found = [event for event in events if event["type"] == event_type]
     return found if len(found) > more_than else []
 
 

@@ -148,6 +148,7 @@ async def test_alarms_in_force_are_said_again_after_each_connect_as_new_events(
             await until(lambda: link.connections == 1 and one.said() == [])
         # Once when it happened, and once more for every connection.
         assert len(wire.of("cookwala.safety.limit_fired")) == number + 1
+        assert len(wire.of("cookwala.device.fault")) == number + 1
     assert len({event["id"] for event in wire.of("cookwala.safety.limit_fired")}) == 4
     one.appliance.press_stop()
     one.turn(1)
