@@ -25,7 +25,7 @@ test: .venv system
 	@$(BIN)/python -m pytest $(ARGS)
 
 soak: .venv system
-	@$(BIN)/python -m pytest -m soak tests/soak $(ARGS)
+	@$(BIN)/python -m pytest -m soak $(ARGS)
 
 check: .venv
 	@$(BIN)/ruff check .

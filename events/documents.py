@@ -51,6 +51,9 @@ class Document(
 class OpenDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Base of event data the public schema leaves open: our fields are read, the raw bytes keep the rest."""
 
+    json_schema: ClassVar[Mapping[str, Any]] = {}
+    """As `Document.json_schema`."""
+
 
 def parse(raw: bytes, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_depth: int = MAX_DEPTH) -> Any:
     """`raw` as plain JSON values, with every guard of `read` and no schema.

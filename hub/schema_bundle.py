@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from events.documents import Document
+from events.documents import Document, OpenDocument
 from events.registry import Registry
 from events.times import DATE_TIME_PATTERN
 from hub.document_kinds import EVENT, KINDS
@@ -52,9 +52,11 @@ def schema_of(kind: str) -> dict[str, Any]:
     Raises:
         KeyError: there is no such kind.
     """
+    if kind not in KINDS:
+        raise KeyError(kind)
     whole = bundle()
-    whole["anyOf"] = [next(one for one in whole["anyOf"] if one["$ref"] == f"#/$defs/{kind}")]
-    return {**whole, "$ref": whole.pop("anyOf")[0]["$ref"]}
+    del whole["anyOf"]
+    return {**whole, "$ref": f"#/$defs/{kind}"}
 
 
 def _structs(types: tuple[Any, ...]) -> dict[str, inspect.StructType]:
@@ -92,19 +94,22 @@ def _finished(schema: dict[str, Any], struct: inspect.StructType | None) -> dict
     """The schema of one type, with what msgspec does not say of it."""
     if struct is None:
         return schema
-    properties = {name: _present(member) for name, member in schema.get("properties", {}).items()}
+    closed = schema.get("additionalProperties") is False
+    properties = {name: _present(one, closed) for name, one in schema.get("properties", {}).items()}
     finished = {**schema, "properties": properties}
-    if schema.get("additionalProperties") is False and struct.cls.__name__ != _ENVELOPE:
+    if closed and struct.cls.__name__ != _ENVELOPE:
         # the attributes of an event are closed by CloudEvents itself
         finished["patternProperties"] = {"^x-": {}}
-    if issubclass(struct.cls, Document):
+    if issubclass(struct.cls, Document | OpenDocument):
         _add(finished, struct.cls.json_schema)
     return finished
 
 
-def _present(member: dict[str, Any]) -> dict[str, Any]:
-    """A member where it is present: the `null` that a Struct has for its absence is no value of it."""
+def _present(member: dict[str, Any], closed: bool) -> dict[str, Any]:
+    """A member where it is present: the `null` that a closed Struct has for its absence is no value of it."""
     present = {key: value for key, value in member.items() if key != "default"}
+    if not closed:
+        return present
     arms = [arm for arm in present.get("anyOf", ()) if arm != {"type": "null"}]
     if len(arms) == 1:
         return {**{key: value for key, value in present.items() if key != "anyOf"}, **arms[0]}
