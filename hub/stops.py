@@ -67,8 +67,8 @@ class _Running:
     recorded_sent: bool = False
 
     def seen_on(self, execution: Execution) -> Execution:
-        """`execution` with this stop on it, where the store has not taken it yet."""
-        if execution.final or execution.stop is not None:
+        """`execution` with this stop on it, where the store has not taken it or learned of it last."""
+        if execution.stop is not None or (execution.final and execution.state != "stopped"):
             return execution
         phase: Literal["asked", "sent", "landed"] = "asked"
         if self.answer is not None:
@@ -145,8 +145,8 @@ class StopDesk:
             return StopOutcome(running.seen_on(now.execution), running.reached)
         ended = await self._ended(execution)
         if ended is None and entry is not None:
-            ended = running.seen_on(entry.execution)
-        return StopOutcome(ended, running.reached)
+            ended = entry.execution
+        return StopOutcome(running.seen_on(ended) if ended else None, running.reached)
 
     def _begin(self, execution: str, by: str, reason: str | None) -> _Running:
         running = self._running[execution] = _Running(by, reason)
@@ -258,7 +258,8 @@ class StopDesk:
 
         def work(recording: Recording) -> None:
             now = executions.load(recording.fold, execution)
-            if now.stop is None and not now.final:
+            # Stopped already: by this very stop, of which the device itself was the first to tell.
+            if now.stop is None and (not now.final or now.state == "stopped"):
                 recording.record(StopAsked(execution=execution, by=running.by, reason=running.reason))
             if answer is None or answer.outcome == "not_found":
                 return
