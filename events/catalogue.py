@@ -129,10 +129,27 @@ class TaskData(Document, frozen=True):
     reason: UntrustedText | None = None
 
 
-class InventoryData(Document, frozen=True):
-    """What is in store; the items' own schema is not public, so they are any objects."""
+class InventoryItem(OpenDocument, frozen=True):
+    """Something in store. The public schema leaves items open: these members are ours, the rest is kept."""
 
-    items: list[dict[str, Any]] | None = None
+    name: UntrustedText | None = None
+    ingredient_id: Name | None = None
+    allergens: list[Name] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an item that says nothing of what it is.
+
+        Raises:
+            ValueError: it does not.
+        """
+        if self.name is None and self.ingredient_id is None and self.allergens is None:
+            raise ValueError("an item names itself, its ingredientId or its allergens")
+
+
+class InventoryData(Document, frozen=True):
+    """What is in store, the whole of it."""
+
+    items: list[InventoryItem] | None = None
     storage: Name | None = None
 
 
