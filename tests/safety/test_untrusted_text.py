@@ -1,5 +1,6 @@
 """Text is data (Core §6.4): what tries to give orders is named, and changes nothing (ruling Q5)."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -90,8 +91,7 @@ def test_hostile_texts_in_every_free_text_field_change_no_verdict_and_no_choice(
         for name, device in SAMPLES["devices"].items()
     ]
     recipe = SAMPLES["recipes"]["lentil-soup"]
-    number = 0
-    for field in FIELDS:
+    for number, field in enumerate(FIELDS):
         # Beside the same member with a harmless text: a field that is new must not itself make a difference.
         plain = choose(_recipe(_with(recipe, field, "as usual")), kitchen, vocabulary, now=NOW)
         assert plain.candidates
@@ -99,7 +99,6 @@ def test_hostile_texts_in_every_free_text_field_change_no_verdict_and_no_choice(
             hostile = _with(recipe, field, text)
             assert choose(_recipe(hostile), kitchen, vocabulary, now=NOW) == plain, (field, text)
             assert look_through(hostile), (field, text)
-        number += 1
 
 
 def _recipe(plain: dict[str, Any]) -> Recipe:
@@ -110,7 +109,7 @@ def _with(recipe: dict[str, Any], field: tuple[str | int, ...], text: str) -> di
     """A copy of `recipe` with `text` at `field`; what is missing on the way is made."""
     copy: Any = json.loads(json.dumps(recipe))
     at = copy
-    for step, following in zip(field, field[1:], strict=False):
+    for step, following in itertools.pairwise(field):
         empty: Any = [] if isinstance(following, int) else {}
         if isinstance(step, int):
             if not at:
