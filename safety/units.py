@@ -26,7 +26,7 @@ UnitKind = Literal[
 ]
 ConversionReason = Literal["unknown_unit", "needs_density", "other_kind", "bad_density", "out_of_range"]
 
-_DECIMAL = re.compile(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][+-]?\d{1,3})?")
+_DECIMAL = re.compile(r"[+-]?([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?")
 _MOST: Final = Fraction(10) ** 300
 """Nothing in a kitchen is more, and nothing that JSON readers agree on either."""
 
@@ -142,7 +142,10 @@ def exact(number: float | str) -> Fraction:
     text = repr(number) if isinstance(number, float) else str(number)
     if isinstance(number, bool) or not _DECIMAL.fullmatch(text):
         raise ValueError(f"{text[:40]!r} is no decimal number")
-    return Fraction(Decimal(text))
+    found = Fraction(Decimal(text))
+    if abs(found) > _MOST:
+        raise ValueError(f"{text[:40]!r} is no decimal number that a document can hold")
+    return found
 
 
 def celsius_to_fahrenheit(celsius: Fraction) -> Fraction:

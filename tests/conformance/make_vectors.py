@@ -16,21 +16,12 @@ import msgspec
 
 from mandates import base64url
 from mandates.signature import sign_document
+from tests.conformance.cooking_vectors import envelopes, sensor_trust, units, vector
 from tests.hub.records.missions import BAKER, HUB, RECORDS, STEPS, checkpoint, entry, log
 
 FOLDER = Path(__file__).parent / "vectors"
 SIGNATURES = Path(__file__).parents[1] / "mandates" / "signature_vectors.json"
 KEYS = [json.loads(msgspec.json.encode(record)) for record in RECORDS]
-
-
-def vector(kind: str, name: str, description: str, given: Any, expected: Any) -> dict[str, Any]:
-    return {
-        "id": f"own-{name}",
-        "kind": kind,
-        "description": description,
-        "input": given,
-        "expected": expected,
-    }
 
 
 def sha256(text: str) -> str:
@@ -422,7 +413,10 @@ def everything() -> dict[str, list[dict[str, Any]]]:
         "disclosure": disclosures(),
         "ledger": ledgers(),
         "transitions": transitions(),
+        "envelope": envelopes(),
+        "units": units(),
         "profiles/dryrun": dry_runs(),
+        "profiles/sensor_trust": sensor_trust(),
     }
 
 

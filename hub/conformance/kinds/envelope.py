@@ -4,6 +4,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import field
+
 from events.documents import Document, DocumentError, from_plain
 from hub.vocabularies import own_vocabulary
 from safety.advice.envelope_check import TraceReading, check_trace
@@ -18,7 +20,7 @@ class Reading(Document, frozen=True):
 
     t: Any
     temp_c: Any = None
-    pressure_kpa: Any = None
+    pressure_kpa: Any = field(default=None, name="pressureKPa")
 
 
 class Target(Document, frozen=True):
