@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+import httpx
 import pytest
 from msgspec.structs import replace
 
 from adapters.documents import ExecuteRequest, ExecutionStatus, Reading, Step
+from adapters.http import HttpAdapter
 from adapters.protocol import DeviceUnreachable, StopAnswer
 from events.seams import SystemClock
 from hub import stations
@@ -56,6 +58,42 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 # --- Answers that nobody can make anything of -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["start", "status", "stop", "resume"])
+async def test_a_status_with_a_number_beyond_all_numbers_is_no_answer_that_counts(verb: str) -> None:
+    def answers(request: httpx.Request) -> httpx.Response:
+        status = {
+            "core": "0.2.0",
+            "kind": "ExecutionStatus",
+            "id": "job-1",
+            "request": "exe-1.1",
+            "state": "running",
+            "seq": ENORMOUS,
+            "updatedAt": "2026-01-01T00:00:00Z",
+        }
+        return httpx.Response(202, json=status)
+
+    adapter = HttpAdapter("http://hob.invalid:9", "token", transport=httpx.MockTransport(answers))
+    request = ExecuteRequest(
+        core="0.2.0",
+        kind="ExecuteRequest",
+        id="exe-1.1",
+        recipe="cw:cookwala.ai:example-koshari",
+        recipe_hash="sha256:" + "0" * 64,
+        requested_by="person:anna",
+        idempotency_key="key-exe-1.1",
+    )
+    calls = {
+        "start": lambda: adapter.start(request),
+        "status": lambda: adapter.status("job-1"),
+        "stop": lambda: adapter.stop("job-1", "person:anna"),
+        "resume": lambda: adapter.resume("job-1", 1, "key-resume", "person:anna"),
+    }
+    with pytest.raises(DeviceUnreachable, match="seq") as caught:
+        await calls[verb]()
+    assert caught.value.delivered == "unknown", "so it is asked again"
+    await adapter.close()
 
 
 async def test_an_impossible_start_answer_is_told_and_the_start_tried_again(
