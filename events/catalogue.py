@@ -4,8 +4,8 @@ What the public event schema closes is closed here; elsewhere the members we use
 keeps the rest.
 """
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta, field
 
@@ -135,6 +135,13 @@ class InventoryItem(OpenDocument, frozen=True):
     name: UntrustedText | None = None
     ingredient_id: Name | None = None
     allergens: list[Name] | None = None
+
+    json_schema: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"required": [name], "properties": {name: {"not": {"const": None}}}}
+            for name in ("name", "ingredientId", "allergens")
+        ]
+    }
 
     def __post_init__(self) -> None:
         """Refuse an item that says nothing of what it is.

@@ -90,7 +90,7 @@ TASK = event(
     {"taskId": "t1", "state": "running", "progress": 0.5, "assignee": {"kind": "human", "id": "human:anna"}},
 )
 TEAM = event("cookwala.team.bid", {"cfpId": "c1", "from": "robot:neo", "bid": {"actorId": "a", "etaS": 30}})
-STOCK = event("cookwala.inventory.low", {"items": [{"anything": 1}], "storage": "fridge"})
+STOCK = event("cookwala.inventory.low", {"items": [{"name": "flour", "anything": 1}], "storage": "fridge"})
 VENDOR = event("x-acme.glow", {"colour": "red", "list": [1, {"a": 2}]})
 
 ALL = [HEARTBEAT, STEP, SMOKE, QUESTION, READINGS, FAULT, TASK, TEAM, STOCK, VENDOR]
