@@ -6,8 +6,10 @@ from typing import Any, Final
 import msgspec
 
 from hub.directory import DeviceEntry
+from safety.advice.limits import merge
+from safety.device_documents import SafetyLimit, SafetyLimits
 
-_STRICTER_IS_LOWER: Final = frozenset({"max_temp", "pressure", "stop"})
+_DISCLAIMER: Final = "The strictest limit of any device here, by id. The devices enforce them."
 
 
 def union_of_capabilities(kitchen: str, devices: Iterable[DeviceEntry]) -> dict[str, Any]:
@@ -39,30 +41,29 @@ def union_of_capabilities(kitchen: str, devices: Iterable[DeviceEntry]) -> dict[
     }
 
 
-def strictest_limits(devices: Iterable[DeviceEntry]) -> dict[str, Any]:
-    """A SafetyLimits document: for each limit's id the strictest that any device has."""
-    strictest: dict[str, Any] = {}
+def strictest_limits(devices: Iterable[DeviceEntry]) -> SafetyLimits | None:
+    """A SafetyLimits document: of each limit's id the strictest that any device has; `None` without limits.
+
+    Where two of one id are each stricter in their own way, both stay, the second as `<id>.2`.
+    """
+    of_id: dict[str, list[SafetyLimit]] = {}
     for device in devices:
-        if device.safety_limits is None:
-            continue
-        for limit in device.safety_limits.limits:
-            known = strictest.get(limit.id)
-            if known is None or _stricter(limit, known):
-                strictest[limit.id] = limit
-    limits = [msgspec.to_builtins(limit) for _, limit in sorted(strictest.items())]
-    return {
-        "core": "0.2.0",
-        "kind": "SafetyLimits",
-        "id": "aboyeur-strictest",
-        "version": "0.2.0",
-        "limits": limits,
-        "disclaimer": "The strictest limit of any device here, by id. The devices enforce them.",
-    }
+        for limit in device.safety_limits.limits if device.safety_limits is not None else ():
+            of_id.setdefault(limit.id, []).append(limit)
+    strictest: list[SafetyLimit] = []
+    for _, limits in sorted(of_id.items()):
+        limits.sort(key=msgspec.json.encode)  # whichever device came first makes no difference
+        merged = merge([_pack(limits)], pack_id="aboyeur-strictest", version="0.2.0", disclaimer=_DISCLAIMER)
+        strictest += merged.limits if merged is not None else []
+    return _pack(strictest) if strictest else None
 
 
-def _stricter(limit: Any, known: Any) -> bool:
-    if limit.kind in _STRICTER_IS_LOWER and limit.max is not None:
-        return known.max is None or limit.max < known.max
-    if limit.min is not None:
-        return known.min is None or limit.min > known.min
-    return False
+def _pack(limits: list[SafetyLimit]) -> SafetyLimits:
+    return SafetyLimits(
+        core="0.2.0",
+        kind="SafetyLimits",
+        id="aboyeur-strictest",
+        version="0.2.0",
+        limits=limits,
+        disclaimer=_DISCLAIMER,
+    )

@@ -46,7 +46,7 @@ def routes(parts: Parts) -> Router:
         """The strictest limit of any device, by id. There is no other verb: nobody raises a limit here."""
         del request
         found = strictest_limits(kitchen.directory.devices.values())
-        if not found["limits"]:
+        if found is None:
             raise Problem(404, "not_found", "no device is registered, so there are no limits to show")
         return answer(found)
 
