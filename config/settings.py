@@ -10,6 +10,7 @@ import typing
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -31,6 +32,11 @@ _Kitchen = Annotated[
 _File = Annotated[str, Meta(min_length=1, description="the path of a file in PEM form")]
 _Kind = Annotated[Literal["embedded", "mosquitto"], Meta(description='"embedded" or "mosquitto"')]
 _Protocol = Annotated[Literal["3.1.1", "5"], Meta(description='"3.1.1" or "5", in quotes')]
+_Urls = Annotated[
+    tuple[Annotated[str, Meta(min_length=8, max_length=512)], ...],
+    Meta(max_length=20, description='at most 20 base addresses, as ["https://HOST"]'),
+]
+_PollSeconds = Annotated[float, Meta(ge=1, le=86_400, description="seconds, a number from 1 to 86400")]
 _Level = Annotated[
     Literal["debug", "info", "warning", "error"], Meta(description='"debug", "info", "warning" or "error"')
 ]
@@ -78,6 +84,15 @@ class Forward(_Table, frozen=True):
     """Of one try; a stop is tried again until it landed."""
 
 
+class Catalogues(_Table, frozen=True):
+    """Which catalogues are asked for recalls, and given incident reports."""
+
+    urls: _Urls = ()
+    """Base addresses; in the environment parted by blanks."""
+    every_s: _PollSeconds = 900.0
+    """How often each is asked while it answers."""
+
+
 class Log(_Table, frozen=True):
     """What the hub writes to stderr."""
 
@@ -94,6 +109,7 @@ class Settings(_Table, frozen=True):
     broker: Broker = Broker()
     quotas: Quotas = Quotas()
     forward: Forward = Forward()
+    catalogues: Catalogues = Catalogues()
     log: Log = Log()
 
     @property
@@ -135,6 +151,7 @@ _TABLES: Final[Mapping[str, type[_Table]]] = {
     "broker": Broker,
     "quotas": Quotas,
     "forward": Forward,
+    "catalogues": Catalogues,
     "log": Log,
 }
 
@@ -219,6 +236,8 @@ def _from_environment(environ: Mapping[str, str]) -> list[tuple[str, tuple[str, 
 def _checked(value: Any, table: str, key: str, place: str, shown: str, *, strict: bool) -> Any:
     owner = _TABLES[table] if table else Settings
     types = typing.get_type_hints(owner, include_extras=True)
+    if not strict and table == "catalogues" and key == "urls":
+        value = value.split()
     if key not in types:
         names = ", ".join(typing.get_type_hints(owner))
         raise SettingsError(f"{place}: {shown}: unknown; [{table}] has {names}")
@@ -245,6 +264,12 @@ def _default_of_kind(broker: dict[str, Any]) -> None:
 
 def _refuse_contradictions(settings: Settings, origin: Mapping[tuple[str, str], str]) -> None:
     broker = settings.broker
+    for url in settings.catalogues.urls:
+        why = _no_catalogue(url)
+        if why is not None:
+            raise SettingsError(f"{origin['catalogues', 'urls']}: {url!r}: {why}")
+    if len(set(settings.catalogues.urls)) != len(settings.catalogues.urls):
+        raise SettingsError(f"{origin['catalogues', 'urls']}: a catalogue stands there twice")
     if broker.kind == "embedded":
         if not is_loopback(broker.host):
             raise SettingsError(
@@ -261,6 +286,22 @@ def _refuse_contradictions(settings: Settings, origin: Mapping[tuple[str, str], 
                 f"{origin['broker', 'tls_ca']}: the embedded broker has no TLS; "
                 'leave it out, or set broker.kind = "mosquitto"'
             )
+
+
+def _no_catalogue(url: str) -> str | None:
+    """Why `url` is no base address of a catalogue."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "no address"
+    if parts.scheme not in ("http", "https") or not host or parts.username or parts.password:
+        return "no address; write https://HOST"
+    if parts.path or parts.query or parts.fragment:
+        return "a base address ends with its host (and port)"
+    if parts.scheme != "https" and not is_loopback(host):
+        return "recalls are asked for over https only, except on this machine"
+    return None
 
 
 def starting_file(settings: Settings) -> str:
@@ -283,6 +324,7 @@ def starting_file(settings: Settings) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: str | int | float) -> str:
-    # A JSON string of these characters is a TOML basic string, and JSON numbers are TOML numbers.
+def _toml(value: str | int | float | tuple[str, ...]) -> str:
+    # A JSON string of these characters is a TOML basic string, a list of them a TOML array, and JSON numbers
+    # are TOML numbers.
     return msgspec.json.encode(value).decode()

@@ -17,6 +17,8 @@ from mandates.tokens import Actor, token_hash
 from safety.choice import Appliance
 from safety.device_documents import Capabilities, SafetyLimits
 from safety.documents import Recipe
+from safety.feed_documents import Recall
+from safety.recalls import RecallBook
 
 T = TypeVar("T")
 _LOG: Final = logging.getLogger("aboyeur.directory")
@@ -60,6 +62,22 @@ class RecipeEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class RecallEntry:
+    """A recall that was verified when it came.
+
+    Attributes:
+        catalogue: the base address it came from.
+        text: the very document.
+        key: what it was verified with.
+    """
+
+    catalogue: str
+    recall: Recall
+    text: str
+    key: KeyRecord
+
+
+@dataclass(frozen=True, slots=True)
 class Directory:
     """One state of everything enrolled."""
 
@@ -70,6 +88,9 @@ class Directory:
     keys: KeyRing = field(default_factory=KeyRing)
     devices: Mapping[str, DeviceEntry] = field(default_factory=dict)
     recipes: Mapping[str, RecipeEntry] = field(default_factory=dict)
+    recalls: Mapping[str, RecallEntry] = field(default_factory=dict)
+    """By the document's hash."""
+    recall_book: RecallBook = field(default_factory=RecallBook)
 
     def actor(self, secret: str) -> Actor | None:
         """Whom a bearer token speaks for."""
@@ -156,7 +177,42 @@ def read_directory(connection: sqlite3.Connection, kitchen: str, known: Director
         entry = known.recipes.get(hashed) if known is not None else None
         recipes[hashed] = entry or _read_recipe(connection, kitchen, hashed)
     readable = {hashed: entry for hashed, entry in recipes.items() if entry is not None}
-    return Directory(actors, people, enrolled, KeyRing(records.values()), devices, readable)
+    recalls = read_recalls(connection, kitchen, known)
+    book = (
+        known.recall_book
+        if known is not None and known.recalls.keys() == recalls.keys()
+        else RecallBook(entry.recall for entry in recalls.values())
+    )
+    return Directory(actors, people, enrolled, KeyRing(records.values()), devices, readable, recalls, book)
+
+
+def read_recalls(
+    connection: sqlite3.Connection, kitchen: str, known: Directory | None = None
+) -> dict[str, RecallEntry]:
+    """Every recall kept for `kitchen`, by hash; one that `known` has is not parsed again."""
+    found: dict[str, RecallEntry] = {}
+    for (hashed,) in connection.execute(
+        "SELECT hash FROM recall WHERE kitchen = ? ORDER BY hash", (kitchen,)
+    ).fetchall():
+        entry = known.recalls.get(hashed) if known is not None else None
+        if entry is None:
+            entry = _read_recall(connection, kitchen, hashed)
+        if entry is not None:
+            found[hashed] = entry
+    return found
+
+
+def _read_recall(connection: sqlite3.Connection, kitchen: str, hashed: str) -> RecallEntry | None:
+    catalogue, document, key = connection.execute(
+        "SELECT catalogue, CAST(document AS BLOB), CAST(signed_by AS BLOB) FROM recall "
+        "WHERE kitchen = ? AND hash = ?",
+        (kitchen, hashed),
+    ).fetchone()
+    recall = _read(Recall, document, f"the recall {hashed}")
+    record = _read(KeyRecord, key, f"the key of the recall {hashed}")
+    if recall is None or record is None:
+        return None
+    return RecallEntry(catalogue, recall, document.decode(), record)
 
 
 def _read_recipe(connection: sqlite3.Connection, kitchen: str, hashed: str) -> RecipeEntry | None:

@@ -214,6 +214,32 @@ class LogCollected(Entry, frozen=True, tag="log.collected"):
     """Whether the signature's form leaves its time open to anyone's pen (ruling T3)."""
 
 
+class RecallLearned(Entry, frozen=True, tag="recall.learned"):
+    """A recall of a configured catalogue, verified when it came; nothing ever takes it back (ruling T6)."""
+
+    catalogue: str
+    hash: str
+    document: str
+    key: KeyRecord
+    """What it was verified with."""
+
+
+class IncidentQueued(Entry, frozen=True, tag="incident.queued"):
+    """A person read an anonymous incident report and let it go to these catalogues."""
+
+    id: str
+    document: str
+    catalogues: list[str]
+    by: str
+
+
+class IncidentAccepted(Entry, frozen=True, tag="incident.accepted"):
+    """A catalogue took an incident report."""
+
+    id: str
+    catalogue: str
+
+
 class DamageAccepted(Entry, frozen=True, tag="damage.accepted"):
     """A person took note that the log had been shortened or changed, and went on."""
 
@@ -247,6 +273,9 @@ Payload = (
     | DeviceRhythm
     | ConditionEnded
     | LogCollected
+    | RecallLearned
+    | IncidentQueued
+    | IncidentAccepted
     | DamageAccepted
 )
 

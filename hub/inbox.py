@@ -17,11 +17,12 @@ from adapters.events import ExecutionData
 from events import topics
 from events.admission import Publisher, admit
 from events.canonical import same_content
-from events.catalogue import Heartbeat, NotifyData
+from events.catalogue import Heartbeat, InventoryData, NotifyData
 from events.documents import DocumentError
 from events.envelope import Event, is_binary, read_binary_event, read_event
 from events.transport import Delivery
 from hub.entries import EventTaken, TelemetrySampled
+from hub.incident_notes import note_orders_in
 from hub.kitchen import Kitchen
 from hub.recorder import Recording
 from hub.store.database import StoreFailed
@@ -36,6 +37,8 @@ SAMPLE_EVERY_S: Final = 60.0
 """Of a device's telemetry one event in this time is logged."""
 _BEAT_MOST_BYTES: Final = 4_096
 """No heartbeat is longer."""
+STORAGES_MOST: Final = 64
+"""Of one device, each with an inventory of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +245,8 @@ class Inbox:
             excess = self._too_many_subjects(recording, device, event.subject)
         elif isinstance(event.data, NotifyData):
             excess = self._too_many_questions(recording, device, event.subject)
+        elif isinstance(event.data, InventoryData):
+            excess = self._too_many_storages(recording, device, event.data.storage or "")
         else:
             excess = None
         if excess is not None:
@@ -249,6 +254,7 @@ class Inbox:
         try:
             with recording.part():
                 recording.record(EventTaken(device=device, event=msgspec.Raw(event.raw)), event)
+                note_orders_in(recording, msgspec.json.decode(event.raw), f"an event of {device}")
         except Exception as error:
             if isinstance(error, StoreFailed) or (isinstance(error, sqlite3.Error) and is_store_error(error)):
                 raise
@@ -291,3 +297,12 @@ class Inbox:
             subject,
         )
         return f"more than {most} questions open at once" if row is not None and row[0] >= most else None
+
+    def _too_many_storages(self, recording: Recording, device: str, storage: str) -> str | None:
+        row = recording.fold.one(
+            "SELECT count(*) FROM inventory WHERE kitchen = ?1 AND device = ?2 AND storage <> ?3",
+            device,
+            storage,
+        )
+        full = row is not None and row[0] >= STORAGES_MOST
+        return f"more than {STORAGES_MOST} storages of one device" if full else None

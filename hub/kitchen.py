@@ -16,6 +16,8 @@ from hub.open_work import OpenWork
 from hub.presence import Presence
 from hub.recorder import Recorder, Recording
 from hub.store.database import Store, StoreFailed
+from hub.vocabularies import own_allergen_facts
+from safety.allergens import AllergenFacts
 from safety.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -43,6 +45,7 @@ class Kitchen:
     liveness: Liveness
     presence: Presence
     directory: Directory = field(default_factory=Directory)
+    allergens: AllergenFacts = field(default_factory=own_allergen_facts)
     stale: bool = False
     """Whether the store may say otherwise than `directory`; nobody is let in on its word then."""
     _begun: int = 0

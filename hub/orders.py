@@ -12,15 +12,18 @@ import msgspec
 from adapters.documents import CORE_VERSION, ExecuteRequest, Id, PresenceWord, Refusal, RefusalReason
 from events.canonical import digest
 from events.documents import DocumentError, OpenDocument, from_plain, parse
-from hub.directory import RecipeEntry
+from hub.directory import RecipeEntry, read_recalls
 from hub.entries import ExecutionAsked, PersonPresent
 from hub.executions.view import HubStatus
+from hub.incident_notes import note_orders_in
 from hub.kitchen import Kitchen
 from hub.recorder import Recording
+from hub.stock import blocked_by
 from hub.store.rings import REFUSALS
 from mandates.authority import check_mandate
 from mandates.tokens import Actor
 from safety.choice import Candidate, choose
+from safety.recalls import RecallBook, refuses
 
 _STATUS: Final = msgspec.json.Decoder(HubStatus)
 FIRST_ANSWER: Final = (
@@ -77,6 +80,8 @@ class _Asked:
     request: ExecuteRequest | None
     """`None` for another version of Core, of which nothing more is understood."""
     mandate: Any
+    plain: Any = None
+    """The whole of it as plain values."""
 
 
 class OrderDesk:
@@ -125,7 +130,8 @@ class OrderDesk:
                     f"the request id {asked.id} was used before under another key or by another",
                 )
             else:
-                outcome = _first_of(recording, judged)
+                outcome = self._meanwhile(recording, asked) or _first_of(recording, judged)
+            note_orders_in(recording, asked.plain, f"a request of {actor.id}")
             recording.record(self._entry(actor, asked, body, outcome, word))
             if isinstance(outcome, Refusal):
                 recording.turn_away(REFUSALS, outcome.reason, actor.id, outcome.detail or "")
@@ -160,6 +166,9 @@ class OrderDesk:
         if isinstance(recipe, Refusal):
             return recipe
         directory = self._kitchen.directory
+        recalled = _recalled(directory.recall_book, recipe)
+        if recalled is not None:
+            return recalled
         if actor.role == "agent":
             verdict = check_mandate(
                 asked.mandate,
@@ -175,9 +184,11 @@ class OrderDesk:
                 raise OrderError(403, "not_authorized", verdict.detail)
             if verdict.refusal is not None:
                 return _refusal(verdict.refusal, f"{verdict.reason}: {verdict.detail}")
-        if request.allergen_blocks:
-            blocked = ", ".join(request.allergen_blocks)
-            return _refusal("allergen_block", f"this hub cannot yet rule out {blocked}")
+        blocked = await self._kitchen.store.read(
+            lambda connection: blocked_by(connection, self._kitchen, request.allergen_blocks, recipe.recipe)
+        )
+        if blocked is not None:
+            return _refusal("allergen_block", blocked)
         choice = choose(
             recipe.recipe,
             directory.appliances(),
@@ -188,6 +199,25 @@ class OrderDesk:
             why = choice.refusal
             return Refusal(reason=why.reason, node=why.node, detail=why.detail[:500])
         return choice.candidates
+
+    def _meanwhile(self, recording: Recording, asked: _Asked) -> Refusal | None:
+        """What came to be known between the judgement and the commit: a recall, another inventory."""
+        recipe = self._recipe(asked)
+        if isinstance(recipe, Refusal) or asked.request is None:
+            return None
+        fold = recording.fold
+        known = self._kitchen.directory
+        count = fold.one("SELECT count(*) FROM recall WHERE kitchen = ?1")
+        book = known.recall_book
+        if count is not None and count[0] != len(known.recalls):
+            entries = read_recalls(fold.connection, self._kitchen.name, known)
+            book = RecallBook(entry.recall for entry in entries.values())
+        recalled = _recalled(book, recipe)
+        if recalled is not None:
+            return recalled
+        blocks = asked.request.allergen_blocks
+        blocked = blocked_by(fold.connection, self._kitchen, blocks, recipe.recipe)
+        return None if blocked is None else _refusal("allergen_block", blocked)
 
     def _recipe(self, asked: _Asked) -> RecipeEntry | Refusal:
         known = self._kitchen.directory.recipes.get(asked.recipe_hash)
@@ -221,6 +251,7 @@ class OrderDesk:
                 servings=request.servings,
                 serve_by=request.serve_by,
                 mandate=request.mandate,
+                allergen_blocks=request.allergen_blocks,
                 operating_mode=request.operating_mode,
                 x_presence=word,
             )
@@ -264,6 +295,14 @@ def _first_of(recording: Recording, judged: tuple[Candidate, ...]) -> Refusal | 
     if not there:
         return _refusal("missing_equipment", "the devices that could cook this were removed just now")
     return min(there, key=lambda one: (one.name in busy, one.human_steps, one.time_steps, one.name)).name
+
+
+def _recalled(book: RecallBook, recipe: RecipeEntry) -> Refusal | None:
+    """Why a recipe may not be started any more; one that is only warned of may."""
+    recall = book.strictest(recipe=recipe.recipe.id, recipe_hash=recipe.hash)
+    if recall is None or not refuses(recall):
+        return None
+    return _refusal("recipe_recalled", f"{recall.issuer} recalled it for {recall.reason}: {recall.id}")
 
 
 def _refusal(reason: RefusalReason, detail: str) -> Refusal:
@@ -322,6 +361,7 @@ def _asked(plain: Any) -> _Asked:
                 other.recipe_hash,
                 None,
                 None,
+                plain,
             )
     request = from_plain(ExecuteRequest, plain)
     return _Asked(
@@ -332,4 +372,5 @@ def _asked(plain: Any) -> _Asked:
         request.recipe_hash,
         request,
         plain.get("mandate"),
+        plain,
     )

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from hub.brigade import Brigade
 from hub.bus import Bus
 from hub.inbox import Inbox
+from hub.incidents import IncidentDesk
 from hub.kitchen import Kitchen
 from hub.orders import OrderDesk
 from hub.people import PeopleDesk
+from hub.recalls import RecallDesk
 from hub.registrar import Registrar
 
 
@@ -22,3 +24,5 @@ class Parts:
     registrar: Registrar
     inbox: Inbox
     bus: Bus
+    recalls: RecallDesk
+    incidents: IncidentDesk

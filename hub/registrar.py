@@ -21,6 +21,7 @@ from hub.entries import (
     RecipeAdded,
     Role,
 )
+from hub.incident_notes import note_orders_in
 from hub.kitchen import Kitchen
 from hub.orders import OrderError
 from hub.own_secrets import OwnSecrets
@@ -157,6 +158,7 @@ class Registrar:
                 raise OrderError(403, "not_authorized", f"{by} is not enrolled any more")
             _free_name(recording, mandate.agent, agent=True)
             recording.record(entry)
+            note_orders_in(recording, plain, f"a mandate for {mandate.agent}")
 
         await self._kitchen.enrol(work)
         return hashed, token
@@ -190,7 +192,12 @@ class Registrar:
             )
         if hashed not in self._kitchen.directory.recipes:
             entry = RecipeAdded(hash=hashed, id=recipe.id, document=raw.decode(), by=by)
-            await self._kitchen.enrol(lambda recording: recording.record(entry))
+
+            def work(recording: Recording) -> None:
+                recording.record(entry)
+                note_orders_in(recording, plain, f"the recipe {recipe.id} {hashed}")
+
+            await self._kitchen.enrol(work)
         return hashed, recipe.id
 
     async def add_device(self, request: DeviceRequest, by: str) -> Pairing:
@@ -217,6 +224,8 @@ class Registrar:
         def work(recording: Recording) -> None:
             _free_name(recording, name)
             recording.record(entry)
+            for document, what in ((capabilities, "capabilities"), (limits, "safety limits")):
+                note_orders_in(recording, parse(document.encode()), f"the {what} of {name}")
 
         await kitchen.enrol(work)
         self._brigade.sync()

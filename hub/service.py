@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Final
 
 import anyio
+import httpx
 from anyio.abc import TaskGroup
 
 from adapters.http import HttpAdapter
@@ -34,6 +35,7 @@ from hub.entries import DamageAccepted
 from hub.event_types import event_registry
 from hub.http_server import listen, serving
 from hub.inbox import Inbox
+from hub.incidents import IncidentDesk
 from hub.kitchen import Kitchen
 from hub.liveness import Liveness
 from hub.open_work import OpenWork
@@ -42,6 +44,7 @@ from hub.parts import Parts
 from hub.people import PeopleDesk
 from hub.presence import Presence
 from hub.projections.projector import Projector
+from hub.recalls import RecallDesk
 from hub.recorder import Recorder
 from hub.records.log.chain import Finding
 from hub.records.log.head import HeadFile, HeadKeeper, check_at_start
@@ -78,13 +81,15 @@ class Seams:
         store: wraps the database.
         head: wraps the keeper of the log's head.
         transport: makes the connection to the broker.
-        connect: makes the adapter of a device.
+        adapter: makes the adapter of a device.
+        catalogues: carries the requests to catalogues; the network where there is none.
     """
 
     store: Callable[[Store], Store] = field(default=lambda store: store)
     head: Callable[[HeadKeeper], HeadKeeper] = field(default=lambda keeper: keeper)
     transport: Callable[[Transport], Transport] = field(default=lambda transport: transport)
     adapter: Callable[[DeviceAdapter], DeviceAdapter] = field(default=lambda adapter: adapter)
+    catalogues: httpx.AsyncBaseTransport | None = None
 
 
 async def serve(
@@ -177,6 +182,8 @@ class _Hub:
             registrar=Registrar(kitchen, brigade, self._secrets),
             inbox=inbox,
             bus=bus,
+            recalls=RecallDesk(kitchen, brigade.stops, transport=self._seams.catalogues),
+            incidents=IncidentDesk(kitchen, transport=self._seams.catalogues),
         )
         async with serving(build(parts), listen(settings.http.host, settings.http.port)):
             try:
@@ -194,6 +201,8 @@ class _Hub:
                 on_the_bus.start_soon(bus.run, name="bus")
                 on_the_bus.start_soon(brigade.watch, name="watch")
                 on_the_bus.start_soon(self._catch_up, brigade, name="catch up")
+                on_the_bus.start_soon(parts.recalls.run, name="recalls")
+                on_the_bus.start_soon(parts.incidents.run, name="incidents")
                 brigade.reconcile()
                 _LOG.info("the hub of the kitchen %s answers at %s", settings.kitchen, settings.url())
                 if ready is not None:

@@ -3,6 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
+from safety.allergens import INGREDIENT_ALLERGENS_RESOURCE, AllergenFacts
 from safety.units import UNITS_RESOURCE, Units
 from safety.vocabulary import (
     ALLERGENS_RESOURCE,
@@ -42,6 +43,11 @@ def own_incident_types() -> IncidentTypes:
 def own_allergen_names() -> AllergenNames:
     """Allergens by the names that recipes and households use."""
     return AllergenNames.from_bytes(_own(ALLERGENS_RESOURCE))
+
+
+def own_allergen_facts() -> AllergenFacts:
+    """Allergens by name, and the ingredients that hold them."""
+    return AllergenFacts.from_bytes(_own(ALLERGENS_RESOURCE), _own(INGREDIENT_ALLERGENS_RESOURCE))
 
 
 def _own(resource: str) -> bytes:

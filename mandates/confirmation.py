@@ -24,6 +24,7 @@ CONFIRMATION_OF_AGENT: Final[Mapping[str, Confirmation | None]] = MappingProxyTy
         "devices": None,
         "recipes": None,
         "recipe": None,
+        "recall_state": None,
         # The mandate alone decides.
         "start": None,
         # Loosens what safety asked a person for.

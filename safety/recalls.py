@@ -39,6 +39,26 @@ def stops(recall: Recall) -> bool:
     return recall.action == "block_and_stop_running"
 
 
+class RecallBook:
+    """Many recalls, found quickly; never changes once made."""
+
+    __slots__ = ("_by_hash", "_by_id")
+
+    def __init__(self, recalls: Iterable[Recall] = ()) -> None:
+        self._by_hash: dict[str, list[Recall]] = {}
+        self._by_id: dict[str, list[Recall]] = {}
+        for recall in recalls:
+            for target in recall.targets:
+                self._by_id.setdefault(id_of(target.ref), []).append(recall)
+                if target.hash is not None:
+                    self._by_hash.setdefault(target.hash, []).append(recall)
+
+    def strictest(self, *, recipe: str, recipe_hash: str) -> Recall | None:
+        """As the function of that name."""
+        near = (*self._by_hash.get(recipe_hash, ()), *self._by_id.get(id_of(recipe), ()))
+        return strictest(near, recipe=recipe, recipe_hash=recipe_hash)
+
+
 def _hits(target: RecallTarget, recipe: str, recipe_hash: str) -> bool:
     if target.hash is not None and target.hash == recipe_hash:
         return True

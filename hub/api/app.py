@@ -8,7 +8,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from events.documents import MAX_DOCUMENT_BYTES
-from hub.api import executions, household, open
+from hub.api import executions, household, open, precautions
 from hub.api.answers import Problem, problem
 from hub.orders import OrderError
 from hub.parts import Parts
@@ -50,7 +50,12 @@ class Bounded:
 
 def _routed(parts: Parts) -> Litestar:
     return Litestar(
-        route_handlers=[open.routes(parts), executions.routes(parts), household.routes(parts)],
+        route_handlers=[
+            open.routes(parts),
+            executions.routes(parts),
+            household.routes(parts),
+            precautions.routes(parts),
+        ],
         exception_handlers={
             Problem: lambda _request, error: problem(error),
             OrderError: _order,

@@ -106,6 +106,7 @@ def device_removed(fold: Fold, entry: DeviceRemoved) -> None:
     fold.run("DELETE FROM condition WHERE kitchen = ?1 AND device = ?2", entry.name)
     fold.run("DELETE FROM question WHERE kitchen = ?1 AND device = ?2", entry.name)
     fold.run("DELETE FROM parked WHERE kitchen = ?1 AND device = ?2", entry.name)
+    fold.run("DELETE FROM inventory WHERE kitchen = ?1 AND device = ?2", entry.name)
     # Another device of the same name counts anew.
     fold.run("DELETE FROM subject WHERE kitchen = ?1 AND device = ?2", entry.name)
     fold.run("DELETE FROM seen WHERE kitchen = ?1 AND device = ?2", entry.name)

@@ -12,7 +12,7 @@ from events.times import format_date_time, parse_date_time
 from hub.entries import DeviceRead, EventTaken, QuestionClosed
 from hub.executions.model import DeviceReport, within_bounds
 from hub.executions.states import FINAL
-from hub.projections import conditions, executions
+from hub.projections import conditions, executions, precautions
 from hub.projections.fold import Fold, to_text
 from hub.projections.outbox import publish
 
@@ -51,6 +51,8 @@ def taken(fold: Fold, entry: EventTaken, event: Event | None = None) -> None:
         _question(fold, entry.device, event)
         publish(fold, envelope.type, envelope.subject, event.raw.decode())
     else:
+        if envelope.type == precautions.INVENTORY:
+            precautions.inventory_changed(fold, entry.device, event)
         publish(fold, envelope.type, envelope.subject or entry.device, event.raw.decode())
 
 

@@ -8,7 +8,7 @@ from events.registry import Registry
 from hub import entries
 from hub.entries import Payload
 from hub.executions.model import Execution
-from hub.projections import conditions, enrolment, events, executions
+from hub.projections import conditions, enrolment, events, executions, precautions
 from hub.projections.fold import Fold
 from hub.records.log import chain
 
@@ -28,6 +28,10 @@ TABLES: Final = (
     "question",
     "device_log",
     "forward",
+    "recall",
+    "inventory",
+    "incident_report",
+    "incident_delivery",
 )
 """The projection tables, which hold nothing of when or in what order events arrived."""
 
@@ -122,5 +126,11 @@ class Projector:
                 enrolment.device_removed(fold, payload)
             case entries.TelemetrySampled():
                 pass  # a trace for people who look back
+            case entries.RecallLearned():
+                precautions.recall_learned(fold, payload)
+            case entries.IncidentQueued():
+                precautions.incident_queued(fold, payload)
+            case entries.IncidentAccepted():
+                precautions.incident_accepted(fold, payload)
             case entries.ResumeAsked() | entries.PersonPresent() | entries.DamageAccepted():
                 pass  # who said what, for the record: no table holds it

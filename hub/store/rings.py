@@ -13,7 +13,7 @@ BYTES_MOST = 64 * 1024 * 1024
 BODY_MOST_BYTES = 64 * 1024
 TEXT_MOST_CHARACTERS = 1000
 
-RingName = Literal["quarantine", "refusal", "failed_login"]
+RingName = Literal["quarantine", "refusal", "failed_login", "incident"]
 
 # what a row costs besides its texts and body
 _ROW_BYTES = 64
@@ -128,3 +128,4 @@ def _storable(text: str) -> str:
 QUARANTINE = Ring("quarantine")
 REFUSALS = Ring("refusal")
 FAILED_LOGINS = Ring("failed_login")
+INCIDENTS = Ring("incident")
