@@ -1,20 +1,24 @@
 """Whether a device takes a request: its own objections, the very recipe, its own dry run (Core §3, §6)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from adapters.documents import ExecuteRequest, Refusal, RefusalReason
 from events import documents
 from events.canonical import document_hash
+from events.catalogue import InventoryItem
 from events.documents import DocumentError
 from events.seams import Clock
 from mandates.keys import read_time
 from safety.advice.sensor_trust import trusted_sensors
+from safety.allergens import AllergenFacts, why_blocked
 from safety.device_documents import Capabilities, SafetyLimits
 from safety.documents import Recipe
 from safety.dryrun import dry_run
+from safety.recalls import refuses
 from safety.vocabulary import Vocabulary
 from sim.dish import Dish
 from sim.presence import FRESH_S
+from sim.withdrawn import Withdrawn
 
 Fetch = Callable[[str], Awaitable[bytes]]
 """Gets a recipe from the hub by its hash; raises `RecipeUnavailable` or `HubSilent`. Bounded in time."""
@@ -55,19 +59,33 @@ class Acceptance:
         vocabulary: Vocabulary,
         clock: Clock,
         fetch: Fetch,
+        withdrawn: Withdrawn,
+        stock: Callable[[], Sequence[InventoryItem]],
+        allergens: AllergenFacts,
         altitude_m: float = 0.0,
     ) -> None:
+        """
+        Args:
+            withdrawn: the recalls it knows.
+            stock: what is in store in it at the moment.
+        """
         self._capabilities = capabilities
         self._limits = limits
         self._vocabulary = vocabulary
         self._clock = clock
         self._fetch = fetch
+        self._withdrawn = withdrawn
+        self._stock = stock
+        self._allergens = allergens
         self._altitude_m = altitude_m
 
     def objection(self, request: ExecuteRequest, *, busy: bool) -> Refusal | None:
         """What speaks against a request before its recipe is looked at."""
         if not request.core.startswith("0.2."):
             return _refuse("unsupported_version", f"this device reads Core 0.2, not {request.core}")
+        recalled = self._recalled(request.recipe, request.recipe_hash)
+        if recalled is not None:
+            return recalled
         mandate = request.mandate
         if mandate is not None:
             expires = read_time(mandate.expires)
@@ -75,8 +93,10 @@ class Acceptance:
                 return _refuse("mandate_scope", "the mandate does not let the agent start cooking")
             if expires is None or expires <= self._clock.wall():
                 return _refuse("mandate_scope", "the mandate has expired")
-        if request.allergen_blocks:
-            return _refuse("allergen_block", "this device cannot check allergens")
+        # The names and the store first: for these no recipe is needed.
+        blocked = self._blocked(request, None)
+        if blocked is not None:
+            return blocked
         if busy:
             return _refuse("busy", "another dish is on this device")
         return None
@@ -107,6 +127,10 @@ class Acceptance:
         """The device's own dry run, by what it knows itself of a person being there."""
         if isinstance(recipe, Refusal):
             return recipe, None
+        # Once more by the recipe's own id: a request may name it otherwise, and a recall may have come since.
+        held_back = self._recalled(recipe.id, request.recipe_hash) or self._blocked(request, recipe)
+        if held_back is not None:
+            return held_back, None
         now = self._clock.wall()
         word = request.x_presence
         answer = dry_run(
@@ -123,6 +147,18 @@ class Acceptance:
             return Refusal(reason=refused.reason, node=refused.node, detail=refused.detail[:500]), None
         sensors = trusted_sensors(self._capabilities, now)
         return None, Dish(recipe, answer.plan, self._vocabulary, sensors, self._altitude_m)
+
+    def _recalled(self, recipe: str, recipe_hash: str) -> Refusal | None:
+        recall = self._withdrawn.strictest(recipe=recipe, recipe_hash=recipe_hash)
+        if recall is None or not refuses(recall):
+            return None
+        return _refuse("recipe_recalled", f"{recall.issuer} recalled it for {recall.reason}: {recall.id}")
+
+    def _blocked(self, request: ExecuteRequest, recipe: Recipe | None) -> Refusal | None:
+        """What of the recipe or of its own store the diners must not meet; nothing is substituted."""
+        stock = {"this device": self._stock()}
+        why = why_blocked(request.allergen_blocks or (), recipe, stock, self._allergens)
+        return None if why is None else _refuse("allergen_block", why)
 
 
 def _refuse(reason: RefusalReason, detail: str) -> Refusal:

@@ -5,7 +5,7 @@ but `start` return at once; `run` (or a test, with `advance`) lets time pass.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -22,11 +22,15 @@ from adapters.documents import (
 )
 from events import documents
 from events.canonical import canonical, digest, document_hash
+from events.catalogue import InventoryItem
 from events.seams import Clock, Ids
 from events.times import format_date_time
+from hub.vocabularies import own_allergen_facts
 from mandates.keys import PrivateKey
+from safety.allergens import AllergenFacts
 from safety.device_documents import Capabilities, SafetyLimits
 from safety.enforcement import LimitWatch
+from safety.recalls import stops
 from safety.vocabulary import Vocabulary
 from sim.acceptance import Acceptance, Fetch, Rejected
 from sim.cooking import Cooking
@@ -36,6 +40,7 @@ from sim.memory import DeviceMemory, Kept, MemoryFull, MemoryUnavailable
 from sim.presence import AnswerFault, Presence
 from sim.speech import Voice
 from sim.station import Station
+from sim.withdrawn import Withdrawn
 
 FIRMWARE: Final = "aboyeur-sim 0.1"
 START_DEDUP_H: Final = 24
@@ -63,6 +68,7 @@ class Appliance:
         presence_interval_s: float = 600.0,
         progress_interval_s: float = 2.0,
         altitude_m: float = 0.0,
+        allergens: AllergenFacts | None = None,
     ) -> None:
         """
         Args:
@@ -71,6 +77,7 @@ class Appliance:
             speed: how much faster than life the physics runs; nothing else is scaled.
             presence_interval_s: how often it asks again whether a person is there.
             progress_interval_s: how often a running step reports its progress.
+            allergens: what it knows of allergens; what comes with this program unless given.
 
         Raises:
             DocumentError: capabilities or limits cannot be read.
@@ -80,12 +87,20 @@ class Appliance:
         self.limits_document = limits
         self._capabilities = documents.read(Capabilities, capabilities)
         self._limits = documents.read(SafetyLimits, limits)
+        self._withdrawn = Withdrawn(memory)
+        self.stock: tuple[InventoryItem, ...] = msgspec.json.decode(
+            memory.stock(), type=tuple[InventoryItem, ...]
+        )
+        """What is in store in it."""
         self._acceptance = Acceptance(
             capabilities=self._capabilities,
             limits=self._limits,
             vocabulary=vocabulary,
             clock=clock,
             fetch=fetch,
+            withdrawn=self._withdrawn,
+            stock=lambda: self.stock,
+            allergens=own_allergen_facts() if allergens is None else allergens,
             altitude_m=altitude_m,
         )
         self.memory = memory
@@ -275,6 +290,40 @@ class Appliance:
         if fault is None:
             self._somebody_is_there()
         return fault
+
+    def learn_recalls(self, feed: bytes, keys: bytes) -> None:
+        """Take what the hub says is recalled; what is to be stopped stops here, whoever started it.
+
+        Raises:
+            FeedError: no such feed.
+            MemoryUnavailable: it cannot be remembered, or what was stopped cannot be written down.
+        """
+        try:
+            self._withdrawn.learn(feed, keys, self._station.clock.wall())
+        finally:
+            self._stop_recalled()
+
+    def _stop_recalled(self) -> None:
+        cooking = self._cooking
+        if cooking is None:
+            return
+        for name in (cooking.dish.recipe, cooking.request.recipe):
+            recall = self._withdrawn.strictest(recipe=name, recipe_hash=cooking.request.recipe_hash)
+            if recall is not None and stops(recall):
+                _log.warning("%s: %s recalled what is cooking (%s)", self.name, recall.issuer, recall.id)
+                self.stop(cooking.life.execution)
+                return
+
+    def put_in_store(self, items: Sequence[InventoryItem]) -> None:
+        """What is in store in it is this now; it says so.
+
+        Raises:
+            MemoryUnavailable: nothing was changed.
+        """
+        self.memory.put_in_store(msgspec.json.encode(list(items)))
+        self.stock = tuple(items)
+        if self._station.voice is not None:
+            self._station.say([self._station.voice.inventory(self.stock)])
 
     # --- its own controls ------------------------------------------------------------------------------
 

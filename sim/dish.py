@@ -41,6 +41,7 @@ class Dish:
         sensors: frozenset[str],
         altitude_m: float = 0.0,
     ) -> None:
+        self.recipe: Final = recipe.id
         self._nodes: dict[str, Node] = {node.id: node for node in recipe.process.nodes}
         self._plan = tuple(plan)
         self._vocabulary = vocabulary

@@ -34,6 +34,7 @@ from sim.link import Link
 from sim.loopback import listen
 from sim.memory import DeviceMemory
 from sim.pairing import Pairing, RecipeSource, recipe_source
+from sim.withdrawn import POLL_S, keep_asking
 
 HOST: Final = "127.0.0.1"
 LOOK_EVERY_S: Final = 0.25
@@ -101,6 +102,7 @@ async def run_kitchen(
     heartbeat_s: float = 10.0,
     presence_interval_s: float = 600.0,
     progress_interval_s: float = 1.0,
+    recall_interval_s: float = POLL_S,
     ready: Callable[[Mapping[str, str]], None] | None = None,
 ) -> None:
     """Run the kitchen until cancelled.
@@ -110,6 +112,7 @@ async def run_kitchen(
         speed: how much faster than life the physics runs.
         base_port: the first device's port, the others follow; 0 takes free ones.
         devices: `sample_devices()` unless given.
+        recall_interval_s: how often each device asks its hub for recalls.
         ready: told the base URL of every device once all of them answer.
 
     Raises:
@@ -155,7 +158,7 @@ async def run_kitchen(
         async with anyio.create_task_group() as group:
             for place in places:
                 group.start_soon(place.appliance.run)
-                group.start_soon(_join, place, clock, heartbeat_s)
+                group.start_soon(_join, place, clock, heartbeat_s, recall_interval_s)
 
 
 def device_key(path: Path, device: str, clock: Clock, ids: Ids) -> tuple[PrivateKey, KeyRecord]:
@@ -185,7 +188,7 @@ class _Place:
     url: str
 
 
-async def _join(place: _Place, clock: Clock, heartbeat_s: float) -> None:
+async def _join(place: _Place, clock: Clock, heartbeat_s: float, recall_interval_s: float) -> None:
     """Wait for the device's pairing, then be its hub's until cancelled."""
     complaint: str | None = None
     while isinstance(found := _read_pairing(place), str | None):
@@ -196,7 +199,12 @@ async def _join(place: _Place, clock: Clock, heartbeat_s: float) -> None:
     voice = place.appliance.join(found.kitchen)
     place.source.pairing = found
     place.access.hub_token = found.hub_token
-    await Link(place.appliance, voice, MqttTransport(found.mqtt(), clock), clock, heartbeat_s).run()
+    link = Link(place.appliance, voice, MqttTransport(found.mqtt(), clock), clock, heartbeat_s)
+    async with anyio.create_task_group() as group:
+        group.start_soon(link.run)
+        group.start_soon(
+            keep_asking, place.source.recalls, place.appliance.learn_recalls, clock, recall_interval_s
+        )
 
 
 def _read_pairing(place: _Place) -> Pairing | str | None:

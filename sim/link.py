@@ -67,6 +67,8 @@ class Link:
             await self._publish(session, voice.limit_fired(report))
         for part, detail in list(self._appliance.station.faults.items()):
             await self._publish(session, voice.fault(part, detail))
+        if self._appliance.stock:
+            await self._publish(session, voice.inventory(self._appliance.stock))
         self.connections += 1
         async with anyio.create_task_group() as group:
             group.start_soon(self._beat, session)

@@ -6,7 +6,7 @@ device may not say what it could forget.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,6 +38,8 @@ CREATE TABLE IF NOT EXISTS execution (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS execution_request ON execution (request);
 CREATE TABLE IF NOT EXISTS bar (ref TEXT PRIMARY KEY, until_s REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS recall (hash TEXT PRIMARY KEY, document BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS recall_key (kid TEXT PRIMARY KEY, record BLOB NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS waiting (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     category TEXT NOT NULL,
@@ -222,6 +224,34 @@ class DeviceMemory:
             return True
         (live,) = self._database.execute("SELECT count(*) FROM bar WHERE until_s > ?", (now_s,)).fetchone()
         return int(live) >= MAX_BARS
+
+    def recalls(self) -> dict[str, bytes]:
+        """Every recall that was learned, by hash."""
+        return dict(self._database.execute("SELECT hash, document FROM recall ORDER BY hash").fetchall())
+
+    def recall_keys(self) -> dict[str, bytes]:
+        """The key records that recalls were verified with, by kid."""
+        return dict(self._database.execute("SELECT kid, record FROM recall_key ORDER BY kid").fetchall())
+
+    def learn_recalls(self, recalls: Mapping[str, bytes], keys: Mapping[str, bytes]) -> None:
+        """Keep recalls and the keys of their signatures; what is known already stays as it is."""
+        with self._transaction():
+            self._database.executemany("INSERT OR IGNORE INTO recall VALUES (?, ?)", list(recalls.items()))
+            self._database.executemany("INSERT OR IGNORE INTO recall_key VALUES (?, ?)", list(keys.items()))
+
+    def stock(self) -> bytes:
+        """What is in store in this device, as JSON."""
+        row = self._database.execute("SELECT value FROM device WHERE name = 'stock'").fetchone()
+        return b"[]" if row is None else bytes(row[0])
+
+    def put_in_store(self, items: bytes) -> None:
+        """Remember what is in store now, as JSON."""
+        with self._transaction():
+            self._database.execute(
+                "INSERT INTO device VALUES ('stock', ?) "
+                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (items,),
+            )
 
     def say(self, events: Iterable[Outgoing]) -> None:
         """Keep events until the broker has confirmed them.

@@ -12,6 +12,7 @@ from msgspec import Meta
 from events.documents import MAX_DOCUMENT_BYTES, Document
 from events.mqtt import MqttSettings
 from sim.acceptance import HubSilent, RecipeUnavailable
+from sim.withdrawn import FEED_MOST_BYTES
 
 FETCH_WITHIN_S: Final = 3.0
 """Shorter than a hub waits for the answer to a start."""
@@ -48,7 +49,7 @@ class Pairing(Document, frozen=True):
 
 
 class RecipeSource:
-    """The hub a device is paired with, as the place its recipes come from."""
+    """The hub a device is paired with, as the place its recipes and recalls come from."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -75,6 +76,27 @@ class RecipeSource:
         except httpx.HTTPError as error:
             raise HubSilent(type(error).__name__) from None
 
+    async def recalls(self) -> tuple[bytes, bytes]:
+        """The hub's feed of recalls, and the keys they were verified with; both are open.
+
+        Raises:
+            ConnectionError: no pairing, no hub, or no whole answer in time.
+        """
+        if self.pairing is None:
+            raise ConnectionError("the device is not paired")
+        base = self.pairing.hub_url.rstrip("/")
+        return await self._open(f"{base}/v1/recalls"), await self._open(f"{base}/v1/recalls/keys")
+
+    async def _open(self, url: str) -> bytes:
+        try:
+            with anyio.fail_after(FETCH_WITHIN_S):
+                async with self._client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as answer:
+                    return await _whole(answer, FEED_MOST_BYTES)
+        except TimeoutError:
+            raise ConnectionError(f"{url}: no answer within {FETCH_WITHIN_S:g} s") from None
+        except (httpx.HTTPError, HubSilent, RecipeUnavailable) as error:
+            raise ConnectionError(f"{url}: {str(error) or type(error).__name__}") from None
+
 
 @asynccontextmanager
 async def recipe_source() -> AsyncGenerator[RecipeSource, None]:
@@ -84,7 +106,7 @@ async def recipe_source() -> AsyncGenerator[RecipeSource, None]:
         yield RecipeSource(client)
 
 
-async def _whole(response: httpx.Response) -> bytes:
+async def _whole(response: httpx.Response, most: int = MAX_DOCUMENT_BYTES) -> bytes:
     if response.status_code >= 500:
         raise HubSilent(f"the hub answers {response.status_code}")
     if response.status_code != 200:
@@ -92,6 +114,6 @@ async def _whole(response: httpx.Response) -> bytes:
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
-        if len(body) > MAX_DOCUMENT_BYTES:
-            raise RecipeUnavailable(f"longer than {MAX_DOCUMENT_BYTES} bytes")
+        if len(body) > most:
+            raise RecipeUnavailable(f"longer than {most} bytes")
     return bytes(body)

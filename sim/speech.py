@@ -1,6 +1,6 @@
 """How a device says things: every event it publishes is made here (Core §7)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +8,7 @@ import msgspec
 
 from adapters.events import ExecutionData
 from adapters.events import register_events as register_execution_events
-from events.catalogue import register_events
+from events.catalogue import InventoryItem, register_events
 from events.envelope import Latency, write_event
 from events.registry import Registry
 from events.seams import Clock, Ids
@@ -67,6 +67,10 @@ class Voice:
         """A sign of life; never kept, never retained."""
         data = {"intervalS": interval_s, "x-aboyeur-boot": self._boot, "counter": counter}
         return self._say("cookwala.device.heartbeat", data, subject=self.device)
+
+    def inventory(self, items: Sequence[InventoryItem]) -> Outgoing:
+        """Say what is in store, all of it."""
+        return self._say("cookwala.inventory.changed", {"items": list(items)}, subject=self.device)
 
     def fault(self, name: str, detail: str) -> Outgoing:
         """Say that something in the device is broken."""
