@@ -186,10 +186,10 @@ _WORDS: Final = _compiled(
         ),
         # Called by name, and told what to do.
         "address": (
-            rf"(?:^|[.!:;] ?)(?:dear |hey |hello |note to (?:the )?|to the )?{_MACHINE_EN}\s*[,:]",
+            rf"(?:^|[.!:;] )(?:dear |hey |hello |note to (?:the )?|to the )?{_MACHINE_EN}\s*[,:] ",
             rf"\b(?:dear|hey|note to the) {_MACHINE_EN}\b",
-            rf"(?:^|[.!:;] ?)(?:lieber? |hallo |an den |an die )?{_MACHINE_DE}\s*[,:]",
-            r"(?:^|[.!:;] ?)system\s*:",
+            rf"(?:^|[.!:;] )(?:lieber? |hallo |an den |an die )?{_MACHINE_DE}\s*[,:] ",
+            r"(?:^|[.!:;] )system\s*: ",
             r"^النظام\s*:|ايها (?:المساعد|الروبوت|الوكيل|النموذج)",
             r"\b(?:use|call) (?:your tools?|the (?:function|tool))\b",
             r"\bexecute (?:the following|this) command|\banswer only with\b|\bobey\b",

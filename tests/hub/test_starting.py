@@ -75,6 +75,10 @@ def one_schema_behind(kitchen: House) -> None:
         kitchen.household,
         "ALTER TABLE device DROP COLUMN interval_s",
         "ALTER TABLE question DROP COLUMN open",
+        *(
+            f"DROP TABLE {table}"
+            for table in ("recall", "inventory", "incident_report", "incident_delivery", "incident")
+        ),
         "PRAGMA user_version = 2",
     )
 

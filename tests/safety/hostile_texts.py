@@ -121,6 +121,8 @@ MARKUP = [
 ALL = [*GERMAN, *ENGLISH, *ARABIC, *TOOL_CALLS, *MARKUP]
 
 HARMLESS = [
+    "cw:cookwala.ai:example-lentil-soup",
+    "https://recipes.ai:8443/bot:soup",
     "Ignore the foam on top, it settles by itself.",
     "Do not stir while the crust sets.",
     "Turn off the heat and let it rest for five minutes.",

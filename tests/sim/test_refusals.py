@@ -71,7 +71,7 @@ def mandate(**changes: Any) -> dict[str, Any]:
         ({"mandate": mandate(scopes=["plan_meals", "stop_cooking"])}, "mandate_scope"),
         ({"mandate": mandate(expires="2026-10-05T11:59:59Z")}, "mandate_scope"),
         ({"mandate": mandate(expires="2026-10-05T12:00:00Z")}, "mandate_scope"),
-        ({"allergenBlocks": ["peanuts"]}, "allergen_block"),
+        ({"allergenBlocks": ["moonlight"]}, "allergen_block"),
         ({"recipeHash": "sha256:" + "0" * 64}, "recipe_hash_mismatch"),
     ],
 )
