@@ -1,4 +1,5 @@
-"""Full reports on documents: every problem with its place, from our schema and from our strict reader."""
+"""Full reports on documents: every problem with its place, from our schema, from our strict reader, and of a
+recipe also what it means."""
 
 import re
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from events.envelope import read_event
 from hub.document_kinds import EVENT, KINDS, kind_of
 from hub.event_types import event_registry
 from hub.schema_bundle import schema_of
+from hub.vocabularies import own_vocabulary
+from safety.documents import Recipe
+from safety.recipe_semantics import recipe_problems
 
 
 class ValidatorMissing(ImportError):
@@ -22,15 +26,17 @@ class Problem:
 
     Attributes:
         path: where, as `$.member[0].member`.
-        reason: a reason of `DocumentError`, `unknown_kind`, or the keyword of JSON Schema that does not hold.
+        reason: a reason of `DocumentError`, `unknown_kind`, the keyword of JSON Schema that does not hold, or
+            one of `safety.recipe_semantics`.
         detail: in words; quotes nothing of the document's values.
-        source: who found it: the guards of JSON `text`, the `schema`, or the strict `reader`.
+        source: who found it: the guards of JSON `text`, the `schema`, the strict `reader`, or who asked what
+            the recipe means, its `meaning`.
     """
 
     path: str
     reason: str
     detail: str
-    source: Literal["text", "schema", "reader"]
+    source: Literal["text", "schema", "reader", "meaning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,8 @@ def validate(raw: bytes, kind: str | None = None) -> Report:
     read_problem = _by_reader(raw, kind)
     if read_problem is not None and not any(_same(read_problem, one) for one in problems):
         problems.append(read_problem)
+    if kind == "Recipe" and not problems:
+        problems.extend(_by_meaning(raw, plain))
     return Report(kind, tuple(problems))
 
 
@@ -85,6 +93,11 @@ def _by_reader(raw: bytes, kind: str) -> Problem | None:
     except DocumentError as error:
         return Problem(error.path, error.reason, error.detail, "reader")
     return None
+
+
+def _by_meaning(raw: bytes, plain: Any) -> Iterator[Problem]:
+    for found in recipe_problems(read(Recipe, raw), plain, own_vocabulary()):
+        yield Problem(found.path, found.reason, found.detail, "meaning")
 
 
 def _same(ours: Problem, theirs: Problem) -> bool:

@@ -16,7 +16,8 @@ from hub.cli.tables import plain, print_json, print_line
 @as_json
 @click.pass_context
 def command(context: click.Context, *, files: tuple[Path, ...], kind: str | None, as_json: bool) -> None:
-    """Validate each FILE: against our schema, and as the hub would read it. Needs no running hub or network.
+    """Validate each FILE: against our schema, as the hub would read it, and a recipe also for what it means:
+    references, order, times, targets. Needs no running hub or network.
 
     Exit code 1 when anything is wrong with one of them.
 
