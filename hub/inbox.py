@@ -28,6 +28,7 @@ from hub.recorder import Recording
 from hub.store.database import StoreFailed
 from hub.store.rings import QUARANTINE
 from hub.store.writer import is_store_error
+from safety.untrusted_text import EVENT_MOST
 
 _LOG: Final = logging.getLogger("aboyeur.inbox")
 _HEARTBEAT: Final = "cookwala.device.heartbeat"
@@ -254,7 +255,8 @@ class Inbox:
         try:
             with recording.part():
                 recording.record(EventTaken(device=device, event=msgspec.Raw(event.raw)), event)
-                note_orders_in(recording, msgspec.json.decode(event.raw), f"an event of {device}")
+                said = msgspec.json.decode(event.raw)
+                note_orders_in(recording, said, f"an event of {device}", most=EVENT_MOST)
         except Exception as error:
             if isinstance(error, StoreFailed) or (isinstance(error, sqlite3.Error) and is_store_error(error)):
                 raise

@@ -7,12 +7,12 @@ from typing import Any
 
 from hub.recorder import Recording
 from hub.store.rings import INCIDENTS
-from safety.untrusted_text import INCIDENT, look_through
+from safety.untrusted_text import DOCUMENT_MOST, INCIDENT, look_through
 
 
-def note_orders_in(recording: Recording, plain: Any, where: str) -> None:
+def note_orders_in(recording: Recording, plain: Any, where: str, *, most: int = DOCUMENT_MOST) -> None:
     """Record every text of a document (plain JSON values) that seems to give orders; `where` names it."""
-    for found in look_through(plain):
+    for found in look_through(plain, most=most):
         recording.turn_away(
             INCIDENTS, INCIDENT, where, f"{found.path}: {found.sign}", found.text.encode("utf-8", "replace")
         )

@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 INCIDENT: Final = "cw.incident.untrusted_instruction"
-TEXT_MOST: Final = 20_000
-"""Characters of one text that are looked at."""
+TEXT_MOST: Final = 4_000
+"""Characters of one text that are looked at; no free text of Core is longer."""
+DOCUMENT_MOST: Final = 200_000
+"""Characters of a whole document, so that a hostile one costs no more than some tenths of a second."""
+EVENT_MOST: Final = 8_000
+"""The same of an event, of which a device may send thousands a minute."""
 FINDINGS_MOST: Final = 20
 """Of one document; more would tell nothing new."""
 _SHORTEST: Final = 8
+_ONE_WORD: Final = re.compile(r"[A-Za-z0-9_.:/@#+%=?&~-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,8 @@ class Suspicion:
 
 def sign_of(text: str) -> str | None:
     """The first sign that `text` shows of giving orders to a program; None when it shows none."""
-    if len(text) < _SHORTEST:
+    # A single word, an id, a time or an address says nothing to anybody; nearly all strings are such.
+    if len(text) < _SHORTEST or _ONE_WORD.fullmatch(text):
         return None
     cut = text[:TEXT_MOST]
     for name, pattern in _MARKS:
@@ -49,13 +55,22 @@ def sign_of(text: str) -> str | None:
     return None
 
 
-def look_through(plain: Any) -> tuple[Suspicion, ...]:
+def look_through(plain: Any, *, most: int = DOCUMENT_MOST) -> tuple[Suspicion, ...]:
     """Every text in a document (plain JSON values) that seems to give orders, at most `FINDINGS_MOST`.
 
     All strings are looked at, not only those whose schema says free text: an order may stand anywhere.
+
+    Args:
+        most: how many characters of sentences are looked at before the rest is let be.
     """
     found: list[Suspicion] = []
+    looked_at = 0
     for path, text in _texts(plain):
+        if len(text) < _SHORTEST or _ONE_WORD.fullmatch(text):
+            continue
+        looked_at += min(len(text), TEXT_MOST)
+        if looked_at > most:
+            break
         sign = sign_of(text)
         if sign is not None:
             found.append(Suspicion(path, sign, text[:500]))
@@ -85,6 +100,9 @@ _STRETCH: Final = "\u0640"
 def _plain(text: str) -> str:
     """`text` as it is read aloud: one case, no invisible signs, no spelled-out words, single blanks."""
     # Taken apart, so that an umlaut or an Arabic hamza is a letter and a mark, and marks fall away.
+    if text.isascii():
+        visible = " ".join(text.casefold().split())
+        return _SPACED_OUT.sub(lambda match: match[0].replace(" ", ""), visible)
     folded = unicodedata.normalize("NFKD", text).casefold()
     visible = "".join(
         sign for sign in folded if unicodedata.category(sign) != "Cf" and not unicodedata.combining(sign)
@@ -115,10 +133,10 @@ _MARKS: Final = _compiled(
             r"<\s*(?:script|iframe|img|svg|object|embed)\b",
             r"javascript:",
             r"<!--",
-            r"!\[[^\]]*\]\(https?:",
+            r"!\[[^\]]{0,200}\]\(https?:",
             r"^\s*#{2,}\s*(?:instruction|response|system|anweisung)\b",
             r"(?:^|\n)\s*(?:human|assistant|system|user)\s*:",
-            r"\{\{.*\}\}|\{%.*%\}",
+            r"\{\{.{0,200}\}\}|\{%.{0,200}%\}",
             r"\x1b\[",
         ),
         # The JSON of a call or of a conversation.

@@ -9,6 +9,7 @@ from msgspec import Meta
 from events.documents import Document
 from hub.api.access import PEOPLE, allowed
 from hub.api.answers import Problem, answer, document
+from hub.directory import RecipeEntry
 from hub.entries import ConditionEnded
 from hub.parts import Parts
 from hub.recorder import Recording
@@ -140,6 +141,12 @@ def routes(parts: Parts) -> Router:
         actor = await allowed(request, parts, "revoke_mandate", PEOPLE)
         await parts.registrar.revoke_mandate(hashed, actor.id)
 
+    def _recall(entry: RecipeEntry) -> dict[str, str] | None:
+        """What a catalogue asks for of a recipe it withdrew."""
+        book = kitchen.directory.recall_book
+        recall = book.strictest(recipe=entry.recipe.id, recipe_hash=entry.hash)
+        return None if recall is None else {"action": recall.action, "id": recall.id, "issuer": recall.issuer}
+
     @get("/v1/recipes", operation_id="recipes")
     async def recipes(request: Request[Any, Any, Any]) -> Response[bytes]:
         """The recipes held here."""
@@ -150,6 +157,7 @@ def routes(parts: Parts) -> Router:
                 "hash": entry.hash,
                 "revision": entry.recipe.revision,
                 "names": entry.recipe.dish.names,
+                "recall": _recall(entry),
             }
             for entry in kitchen.directory.recipes.values()
         ]

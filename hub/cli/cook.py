@@ -8,8 +8,8 @@ import click
 from hub.cli.errors import OK, REFUSED, UNREACHABLE, USAGE, CommandError
 from hub.cli.invocation import Invocation
 from hub.cli.options import as_json
-from hub.cli.statuses import FINAL, in_words
-from hub.cli.tables import print_json, print_line
+from hub.cli.statuses import FINAL, in_words, member
+from hub.cli.tables import plain, print_json, print_line
 
 if TYPE_CHECKING:
     from hub.cli.client import HubClient
@@ -58,6 +58,10 @@ def command(
     request = request_id or SystemIds().new("req")
     with invocation.hub(token=token) as hub:
         revision = _choose(hub, recipe)
+        recall = member(revision.get("recall"), "action")
+        if recall == "warn":
+            by = plain(member(revision.get("recall"), "issuer"))
+            click.echo(f"warning: {by} warns of this recipe; see aboyeur recalls list", err=True)
         body: dict[str, Any] = {
             "core": "0.2.0",
             "kind": "ExecuteRequest",

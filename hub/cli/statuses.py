@@ -12,6 +12,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "busy": "the appliance is cooking something else: see `aboyeur executions`",
     "missing_equipment": "no appliance here can do this recipe: see `aboyeur devices list`",
     "missing_capability": "no appliance here can do this recipe: see `aboyeur devices list`",
+    "recipe_recalled": "a catalogue withdrew it: see `aboyeur recalls list`",
     "not_authorized": "a person of this household signs what an agent may: `aboyeur mandate new --help`",
     "mandate_scope": "the mandate does not go so far, or has expired: `aboyeur mandate new --help`",
 }

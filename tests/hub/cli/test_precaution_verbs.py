@@ -1,7 +1,8 @@
 """`aboyeur recalls`, `incident`, `migrate`, and `validate` of what a recipe means."""
 
 import json
-from collections.abc import AsyncGenerator, Callable
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,14 @@ from tests.hub.api.scripted import House, ScriptedDevice, house
 
 SAMPLES = load_bundle()
 Call = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def _handlers_stay_as_they_were() -> Iterator[None]:
+    """The broker in this process logs to what is captured here, which is closed after the test."""
+    before = list(logging.root.handlers)
+    yield
+    logging.root.handlers[:] = before
 
 
 @asynccontextmanager
@@ -60,6 +69,10 @@ async def test_recalls_are_listed_and_polled(
         assert code == 0 and "rc-1" in out and "500" in out
         code, out, _ = await call(kitchen, capsys, "cook", "koshari")
         assert code == 1 and "recipe_recalled" in out
+        catalogue.feed = [catalogue.recall("rc-3", {"ref": "example-salata-baladi"}, action="warn")]
+        await call(kitchen, capsys, "recalls", "poll")
+        code, out, err = await call(kitchen, capsys, "cook", "salata-baladi")
+        assert code == 0 and "warns of this recipe" in err
 
 
 REPORT = ("incident", "report", "cw.incident.overheat", "Oil reached 201 °C; heat was cut.")
