@@ -132,7 +132,10 @@ _MARKS: Final = _compiled(
             r"</?\s*(?:system|assistant|user|instructions?|tool_?calls?|function_?calls?|invoke|prompt)\b",
             r"<\s*(?:script|iframe|img|svg|object|embed)\b",
             r"javascript:",
-            r"<!--",
+            r"<!--|```",
+            r"</[a-z][a-z0-9_:-]*\s*>|<[a-z]+_[a-z_]+\s*>",
+            r"^\s*\[(?:system|assistant|user|tool|admin)\]",
+            r"\b(?:begin|end|start of)\s+(?:system|admin|hidden)\s+(?:message|prompt|instructions?)\b",
             r"!\[[^\]]{0,200}\]\(https?:",
             r"^\s*#{2,}\s*(?:instruction|response|system|anweisung)\b",
             r"(?:^|\n)\s*(?:human|assistant|system|user)\s*:",
@@ -147,6 +150,8 @@ _MARKS: Final = _compiled(
             r"[\"']role[\"']\s*:\s*[\"'](?:system|assistant|user|tool)[\"']",
             r"[\"']kind[\"']\s*:\s*[\"'](?:ExecuteRequest|StopRequest|AgentMandate)[\"']",
             r"\btool_use\s*:",
+            # A whole text that is an object or a list of JSON: no cook writes those.
+            r"^\s*\[?\s*\{\s*[\"'][\w.-]{1,40}[\"']\s*:.{0,4000}\}\s*\]?\s*$",
             r"\b(?:curl|wget)\s+\S*https?:",
             r"\b(?:GET|POST|PUT|DELETE|PATCH)\s+/v\d",
         ),
@@ -165,9 +170,8 @@ _MACHINE_DE: Final = r"(?:ki|assistent\w*|agent\w*|roboter|sprachmodell\w*|hub|b
 _GUARD_EN: Final = (
     r"(?:safety|temperature|heat|smoke|alarm|limit|mandate|confirmation|refusal|allergen|presence|sensor)\w*"
 )
-_GUARD_DE: Final = (
-    r"\w*(?:sicherheit|temperaturgrenz|grenzwert|rauch|alarm|warnung|mandat|bestatigung|allergen|sperre)\w*"
-)
+_GUARDS_DE: Final = "sicherheit|grenz|rauch|alarm|warnung|mandat|bestatigung|allergen|sperre"
+_GUARD_DE: Final = rf"\b\w{{0,30}}(?:{_GUARDS_DE})\w*"
 _WORDS: Final = _compiled(
     {
         # Away with what was said before.
@@ -186,13 +190,19 @@ _WORDS: Final = _compiled(
             rf"\bneue {_RULES_DE}\s*:",
             rf"\b{_RULES_DE}\b.{{0,40}}\b(?:gelten nicht mehr|aufgehoben|ausser kraft)",
             r"(?:تجاهل|انس|لا تلتزم|تخط)\w*.{0,30}(?:تعليمات|قواعد|اوامر|قيل لك)",
+            r"\b(?:follow|obey|do) (?:only|nothing but)\b|\bonly (?:follow|obey)\b",
+            r"\b(?:gelten|gilt|befolg\w*|folg\w*)\b.{0,10}\bnur (?:noch )?(?:die|diese|den)\b",
+            rf"\b(?:ignore|disregard|ignorier\w*|missacht\w*)\b.{{0,20}}"
+            rf"\b(?:your|every|all|any|jede\w*|alle\w*)\b.{{0,15}}\b(?:{_GUARD_EN}|warning\w*|{_GUARD_DE})",
+            r"تجاهل.{0,10}(?:تحذير|انذار)|اتبع فقط|اتبع هذه الاوامر",
             r"تعليمات جديده",
             r"(?:قواعد|تعليمات).{0,30}لم تعد",
         ),
         # You are somebody else now.
         "role": (
             r"\byou are now\b|\bfrom now on,? you\b|\bdeveloper mode\b|\bjailbreak\b",
-            r"\bsystem prompt\b|\bno restrictions\b",
+            r"\bsystem prompt\b|\b(?:no|without) restrictions\b|\bohne (?:jede )?einschrankung|بلا قيود",
+            r"\b(?:admin|developer|debug|root|god|maintenance)[ -]?(?:mode|modus)\b",
             rf"\bas an? {_MACHINE_EN}\b.{{0,20}}\b(?:you|must)\b",
             rf"\bif you are an? {_MACHINE_EN}\b",
             r"\b(?:pretend|act as if)\b.{0,40}\b(?:person|present|presence|somebody|someone|answered|owner)",
@@ -210,6 +220,9 @@ _WORDS: Final = _compiled(
             r"(?:^|[.!:;] )system\s*: ",
             r"^النظام\s*:|ايها (?:المساعد|الروبوت|الوكيل|النموذج)",
             r"\b(?:use|call) (?:your tools?|the (?:function|tool))\b",
+            rf"\bthe {_MACHINE_EN} (?:reading|processing|that|who|which|should|must|shall|has to|is to)\b",
+            rf"\b(?:let|tell|instruct) the {_MACHINE_EN}\b",
+            rf"\b(?:die|der|das) {_MACHINE_DE}(?:,? (?:die|der|das)\b|\s+(?:soll|muss|darf))",
             r"\bexecute (?:the following|this) command|\banswer only with\b|\bobey\b",
             r"\bfuhre\b.{0,30}\bbefehl\b|\bgehorch\w*|نفذ الامر|\bان تطيع\b",
         ),
@@ -220,7 +233,22 @@ _WORDS: Final = _compiled(
             r"\bturn off\b.{0,20}\b(?:alarm|detector|safety|limit)",
             r"\b(?:do not|don't|never) (?:log|record|report)\b",
             r"\bwithout (?:asking|measuring|confirmation)\b",
-            r"\bapprove (?:this|the|every|all)\b|\bmark every\b",
+            r"\bapprove (?:this|the|every|all)\b|\bmark every\b|\bhuman_?present\b",
+            r"\b(?:confirm|authori[sz]e)\b.{0,20}\b(?:order|request|everything|presence|payment|access)\b",
+            r"\bbestatig\w*\b.{0,25}\b(?:anwesenheit|anfrage|bestellung|alles|zahlung)\w*",
+            r"\b(?:skip|omit|leave out)\b.{0,12}"
+            r"\b(?:verification|validation|safety|approval|authori[sz]ation)\b",
+            r"\beven (?:if|when|though) (?:the|a|your) "
+            r"(?:limit|alarm|sensor|device|owner|user|mandate|dry run)\b",
+            r"\bauch wenn (?:der|die|das|ein\w*) "
+            r"(?:grenz|limit|alarm|sensor|gerat|besitzer|nutzer|warnung)\w*",
+            r"\b(?:owner|user|household|admin\w*) (?:has )?(?:already )?"
+            r"(?:waived|agreed|approved|authori[sz]ed|lifted)\b",
+            r"\bpermission to (?:exceed|override|ignore|skip)\b|\bexceed\b.{0,20}\blimit",
+            rf"{_GUARD_DE}\b.{{0,30}}\b(?:entfall|aus|ab|weg)\w*\b|\buber die grenze\b",
+            r"\b(?:delete|erase|clear|wipe|losch)\w*\b.{0,20}"
+            r"\b(?:logs?|protokoll|history|verlauf|records?)\b",
+            r"(?:احذف|امسح)\w*.{0,15}سجل|اكد (?:ال)?طلب|(?:ارفع|زد).{0,20}(?:الحد|حد الاقصي)",
             r"\bset(?:ze)?\b.{0,40}\b(?:ausser kraft|true|false)\b",
             rf"\b(?:deaktivier|umgeh|missacht|uberspring|schalte?)\w*\b.{{0,30}}\b{_GUARD_DE}",
             r"\b(?:uberspring|umgeh)\w*\b.{0,20}\bprufung\b",
@@ -229,16 +257,20 @@ _WORDS: Final = _compiled(
         # Behind somebody's back.
         "secrecy": (
             r"\b(?:do not|don't|never) (?:tell|inform|warn) (?:the )?(?:user|owner|person|anyone|anybody)",
+            r"\bwithout (?:telling|asking|informing|notifying)\b|\bnobody (?:needs|has) to know\b",
+            r"\bohne\b.{0,30}\b(?:zu (?:fragen|informieren|sagen)|ruckfrage|wissen)\b",
+            r"(?:دون|بدون) (?:سؤال|علم|اخبار|موافق)",
             r"\bsag\w* (?:dem|der) (?:benutzer|besitzer)\w* nichts|\bverrat\w* niemand",
             r"لا تخبر (?:المستخدم|المالك|احد)",
         ),
         # Secrets and rights.
         "secrets": (
             r"\b(?:send|reveal|print|repeat|show|give)\b.{0,40}"
-            r"\b(?:token|password|api key|secret|credential)",
+            r"\b(?:tokens?|passwords?|api keys?|secrets?|credentials?|private keys?)\b",
+            r"\b(?:enrol|register|add)\w*\b.{0,30}\bas (?:an? )?(?:owner|admin)",
             r"\bgrant\b.{0,30}\b(?:rights|role|owner|access)\b|\bdelete all\b",
             r"\b(?:schick|sende|gib|verrat|antwort)\w*\b.{0,40}"
-            r"\b(?:passwort|token|schlussel|geheimnis|rolle)\b",
+            r"\b(?:passwort|token|schlussel|geheimnis\w*|rolle|zugang\w*)\b",
             r"(?:ارسل|اكشف|اعط)\w*.{0,20}(?:كلمه المرور|الرمز|السري|المفتاح)",
         ),
         # Other people's money.

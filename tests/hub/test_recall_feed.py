@@ -6,12 +6,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from events.canonical import document_hash
 from hub.recall_feed import FeedError, read_feed
 from mandates.documents import KeyRecord
 from mandates.keys import PrivateKey
 from mandates.signature import sign_document
+from safety.feed_documents import Recall
+from safety.recalls import RecallBook, refuses
 
 NOW = datetime(2026, 10, 5, 12, 0, tzinfo=UTC)
 KEY = PrivateKey.from_seed(b"k" * 32, kid="https://cookwala.ai#1")
@@ -98,3 +102,52 @@ def test_a_recall_signed_with_a_key_revoked_before_it_was_seen_is_none() -> None
 def test_what_is_no_feed_is_refused_as_a_whole(raw: bytes) -> None:
     with pytest.raises(FeedError):
         judged(raw)
+
+
+_SOUPS = ("soup", "stew", "broth")
+_POOL = tuple(
+    recall(f"rc-{number}", targets=[{"ref": f"cw:cookwala.ai:{_SOUPS[number % 3]}"}], action=action)
+    for number, action in enumerate(("warn", "block", "block_and_stop_running", "block", "warn", "block"))
+)
+_SAID = st.lists(
+    st.tuples(st.integers(0, len(_POOL) - 1), st.sampled_from(("good", "forged", "unsigned"))), max_size=6
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.one_of(_SAID, st.just("no feed")), max_size=8))
+def test_whatever_feeds_come_what_is_refused_is_what_was_ever_said_well(feeds: list[Any]) -> None:
+    """Against a model that knows sets and no product code: refused once, refused for ever."""
+    kept: dict[str, Recall] = {}
+    model: set[str] = set()
+    for feed in feeds:
+        if feed == "no feed":
+            with pytest.raises(FeedError):
+                judged(b'"no feed"', known=frozenset(kept))
+        else:
+            kept.update((new.hash, new.recall) for new in judged(_told(feed), known=frozenset(kept)).new)
+            model |= {
+                _SOUPS[number % 3]
+                for number, how in feed
+                if how == "good" and _POOL[number]["action"] != "warn"
+            }
+        refused = {
+            soup
+            for soup in _SOUPS
+            if (found := RecallBook(kept.values()).strictest(recipe=soup, recipe_hash="sha256:none"))
+            and refuses(found)
+        }
+        assert refused == model
+
+
+def _told(feed: list[tuple[int, str]]) -> list[dict[str, Any]]:
+    """The recalls of the pool as they come: as signed, with an action changed, or without a signature."""
+    told = []
+    for number, how in feed:
+        one = dict(_POOL[number])
+        if how == "forged":
+            one["action"] = "warn" if one["action"] != "warn" else "block"
+        elif how == "unsigned":
+            del one["signature"]
+        told.append(one)
+    return told

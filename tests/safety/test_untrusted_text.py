@@ -20,7 +20,7 @@ from tests.safety import hostile_texts
 
 SAMPLES = load_bundle()
 NOW = datetime(2026, 10, 5, 12, 0, tzinfo=UTC)
-KINDS = ("GERMAN", "ENGLISH", "ARABIC", "TOOL_CALLS", "MARKUP")
+KINDS = ("GERMAN", "ENGLISH", "ARABIC", "TOOL_CALLS", "MARKUP", "OTHER_WORDS")
 
 
 def test_there_are_a_hundred_hostile_texts_of_every_kind() -> None:
