@@ -58,7 +58,15 @@ def write_new(document: Any, out: Path) -> None:
     """
     import msgspec
 
-    raw = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    write_new_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n", out)
+
+
+def write_new_bytes(raw: bytes, out: Path) -> None:
+    """Write `raw` to the new file `out`.
+
+    Raises:
+        CommandError: the file exists or cannot be written.
+    """
     try:
         with out.open("xb") as file:
             file.write(raw)

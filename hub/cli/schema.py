@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from hub.cli.errors import USAGE, CommandError
+from hub.cli.documents import write_new_bytes
 
 
 @click.group("schema", short_help="Write our JSON Schema of every document.")
@@ -14,7 +14,9 @@ def command() -> None:
 
 
 @command.command("bundle")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write this file, not stdout.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write this new file, not stdout."
+)
 def bundle(*, out: Path | None) -> None:
     """Print the one file that holds the schemas of all documents; nothing in it has to be fetched.
 
@@ -30,8 +32,5 @@ def bundle(*, out: Path | None) -> None:
         sys.stdout.write(raw.decode())
         sys.stdout.flush()
         return
-    try:
-        out.write_bytes(raw)
-    except OSError as error:
-        raise CommandError(f"{out} cannot be written: {error.strerror}", USAGE) from None
+    write_new_bytes(raw, out)
     print_line(f"Wrote {out}.")

@@ -205,3 +205,11 @@ def test_the_bundle_is_printed_or_written(tmp_path: Path) -> None:
     assert CliRunner().invoke(aboyeur, ["schema", "bundle"]).stdout_bytes == bundle_bytes()
     assert CliRunner().invoke(aboyeur, ["schema", "bundle", "--out", str(out)]).exit_code == 0
     assert out.read_bytes() == bundle_bytes()
+
+
+def test_the_bundle_does_not_overwrite_a_file(tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "mine.json"
+    out.write_bytes(b"mine")
+    assert run(["schema", "bundle", "--out", str(out)]) == 2
+    assert "not overwritten" in capsys.readouterr().err
+    assert out.read_bytes() == b"mine"
