@@ -155,8 +155,8 @@ _LONG_INTEGER: Final = re.compile(rb"(?:^|[\[,:])-?[0-9]{16,}(?![0-9.eE])")
 _EXPONENTS: Final = (b"0e0", b"0e-")
 _WHOLE: Final = (b".0,", b".0}", b".0]")
 _RARE_LEADS: Final = (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")
-# From within a string that holds such a character to its end: it is a name if a colon follows.
-_RARE_NAME: Final = re.compile(rb'[\xf0-\xf4](?:[^"\\]|\\.)*":')
+# One whole string, and the colon if it is a name. Possessive: no string is ever looked at twice.
+_STRING: Final = re.compile(rb'"((?:[^"\\]++|\\.)*+)"(:?)')
 
 
 def _has_long_integer(text: bytes) -> bool:
@@ -176,7 +176,7 @@ def _has_rare_name(text: bytes) -> bool:
     """Whether a name holds a character beyond the basic plane, where UTF-8 and UTF-16 sort differently."""
     if text.isascii() or not any(lead in text for lead in _RARE_LEADS):
         return False
-    return _RARE_NAME.search(text) is not None
+    return any(colon and any(lead in name for lead in _RARE_LEADS) for name, colon in _STRING.findall(text))
 
 
 # --- the one that decides ---------------------------------------------------------------------------------
