@@ -76,7 +76,8 @@ async def fetch(address: str, *, transport: httpx.AsyncBaseTransport | None = No
         raise KeyFetchError(f"{url}: {error}") from None
     except TimeoutError:
         raise KeyFetchError(f"{url}: no whole answer within {WITHIN_S:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, ssl.SSLError, OSError) as error:
+        # UnicodeError: the host's name, or the one redirected to, cannot be written for the network.
         raise KeyFetchError(f"{url}: {str(error) or type(error).__name__}") from None
 
 
@@ -102,7 +103,10 @@ async def _get(url: str, transport: httpx.AsyncBaseTransport | None) -> bytes:
 
 
 def _onward(at: str, location: str) -> str:
-    target = urljoin(at, location)
+    try:
+        target = urljoin(at, location)
+    except ValueError:
+        raise KeyFetchError(f"{at}: redirected to what is no address") from None
     if not is_url(target) or origin(target) != origin(at):
         raise KeyFetchError(f"{at}: redirected to another host, which does not speak for this one")
     return target

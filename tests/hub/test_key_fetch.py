@@ -1,6 +1,7 @@
 """Asking for public keys: where, how long, how much, and never somebody else (Core §5)."""
 
 import json
+import socketserver
 import ssl
 import threading
 import time
@@ -85,6 +86,7 @@ async def test_a_redirect_within_the_host_is_followed(catalogue: tuple[str, dict
         (body(b"", 302, Location="http://127.0.0.1:1/keys.json"), "another host"),
         (body(b"", 302, Location="https://elsewhere.example/keys.json"), "another host"),
         (body(b"", 302, Location="file:///etc/passwd"), "another host"),
+        (body(b"", 302, Location="http://[bad"), "no address"),
         (body(b"", 302, Location="/.well-known/cookwala.json"), "redirected more than"),
         (body(b"no", 500), "answered 500"),
         (body(b"no", 404), "answered 404"),
@@ -141,6 +143,13 @@ async def test_nobody_there_is_words(catalogue: tuple[str, dict[str, Answer]]) -
         "did:web:192.0.2.1",
         "did:key:z6Mk",
         "https://user:pass@recipes.example",
+        "https://[::1",
+        "https://recipes.example?v=1",
+        "https://recipes.example/keys.json#1",
+        "https://xn--zzzzzz--/",
+        "did:web:xn--zzzzzz--",
+        "did:web:0x7f000001",
+        "HTTP://recipes.example",
     ],
 )
 async def test_what_may_not_be_asked_is_not(address: str) -> None:
@@ -175,6 +184,39 @@ async def test_a_did_webs_host_cannot_send_us_to_plain_http() -> None:
 
     with pytest.raises(KeyFetchError, match="another host"):
         await fetch("did:web:bakery.example", transport=httpx.MockTransport(network))
+
+
+async def test_a_catalogue_written_in_capitals_is_no_file_and_speaks_for_nobody_else(
+    catalogue: tuple[str, dict[str, Answer]],
+) -> None:
+    url, answers = catalogue
+    key = PrivateKey.from_seed(bytes([73]) * 32, kid="did:web:bakery.example#1")
+    answers["/.well-known/cookwala.json"] = body(did_document(method(key)))
+    with pytest.raises(KeyFetchError, match="does not belong"):
+        await fetch(url.upper())
+    answers["/.well-known/cookwala.json"] = body(DOCUMENT.replace(b"recipes-1", key.kid.encode()))
+    fetched = await fetch(url.upper())
+    assert fetched.source == f"{url}/.well-known/cookwala.json"
+    assert fetched.published.records == ()
+
+
+async def test_a_proxy_in_the_environment_is_never_asked_in_a_hosts_place(
+    catalogue: tuple[str, dict[str, Answer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, answers = catalogue
+    answers["/.well-known/cookwala.json"] = body(DOCUMENT)
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as proxy:
+        # Nobody accepts there: whoever asked it would wait until the end.
+        at = f"http://127.0.0.1:{proxy.server_address[1]}"
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, at)
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(key_fetch, "WITHIN_S", 2.0)
+        assert (await fetch(url)).published.records == (RECORD,)
+        proxy.socket.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            proxy.socket.accept()
 
 
 def test_this_machine_may_be_asked_without_encryption() -> None:

@@ -85,6 +85,9 @@ def test_a_did_web_is_found_where_its_method_says(did: str, url: str) -> None:
         "did:web:192.0.2.1",
         "did:web:2130706433",
         "did:web:127.1",
+        "did:web:0x7f000001",
+        "did:web:127.0.0.0X1",
+        "did:web:bakery.0x",
         "did:web:bakery..example",
         "did:web:bakery.example%3A0",
         "did:web:bakery.example%3A99999",
@@ -94,6 +97,11 @@ def test_a_did_web_is_found_where_its_method_says(did: str, url: str) -> None:
         "did:web:bakery.example:a%2Fb",
         "did:web:bakery.example:a%5Cb",
         "did:web:bakery.example:a%00b",
+        "did:web:bakery.example:%ff",
+        "did:web:bakery.example:%C3%28",
+        "did:web:bakery.example:%",
+        "did:web:bakery.example:a%2",
+        "did:web:bakery.example:%zz",
         "did:web:bakery.example\n",
         "did:web:bäckerei.example",
     ],
@@ -120,6 +128,8 @@ def test_no_text_makes_a_did_web_lead_off_its_host(text: str) -> None:
         ("https://recipes.example", "https://recipes.example/.well-known/cookwala.json"),
         ("https://recipes.example/", "https://recipes.example/.well-known/cookwala.json"),
         ("https://recipes.example/keys.json", "https://recipes.example/keys.json"),
+        ("HTTPS://Recipes.Example:8443/Keys.json", "https://recipes.example:8443/Keys.json"),
+        ("HTTP://127.0.0.1:9101", "http://127.0.0.1:9101/.well-known/cookwala.json"),
     ],
 )
 def test_an_address_alone_means_its_well_known_place(address: str, url: str) -> None:
@@ -127,7 +137,25 @@ def test_an_address_alone_means_its_well_known_place(address: str, url: str) -> 
 
 
 @pytest.mark.parametrize(
-    "address", ["ftp://x.example", "recipes.example", "https://", "https://u:p@x.example"]
+    "address",
+    [
+        "ftp://x.example",
+        "recipes.example",
+        "https://",
+        "https://u:p@x.example",
+        "https://@x.example",
+        "https://[::1",
+        "https://x.example:port",
+        "https://x.example:99999",
+        "https://x.example?v=1",
+        "https://x.example/keys.json?",
+        "https://x.example/keys.json#1",
+        "https://x.example#",
+        "https://x.example/a b",
+        "https://x.exam\nple",
+        " https://x.example",
+        "https://x.example\\y",
+    ],
 )
 def test_what_is_no_address_is_asked_nowhere(address: str) -> None:
     with pytest.raises(KeySourceError):
@@ -293,6 +321,11 @@ def test_a_file_holds_one_record_or_many(wrapped: Any) -> None:
         (RECIPES, "https://recipes.example.evil#1", False),
         (RECIPES, "http://recipes.example#1", False),
         (RECIPES, f"{DID}#1", False),
+        ("HTTP://127.0.0.1:9101", f"{DID}#1", False),
+        ("HTTPS://recipes.example", "https://other.example#1", False),
+        ("HTTPS://Recipes.Example/keys", "https://recipes.example#1", True),
+        (RECIPES, "HTTPS://other.example#1", False),
+        (RECIPES, "https://[other", False),
         (RECIPES, "recipes-1", True),
         ("keys.json", f"{DID}#1", True),
         ("keys.json", "https://recipes.example#1", True),
