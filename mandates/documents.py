@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from iso4217 import Currency
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from events.documents import Document
 from events.texts import Date, Name, UntrustedText
@@ -103,7 +103,8 @@ class Disclosure(Document, frozen=True):
 
     digest: Hash
     salt: Annotated[str, Meta(min_length=22, max_length=512)] | None = None
-    value: Any = None
+    value: Any = UNSET
+    """What was concealed, which may be `null`; `UNSET` where it stays concealed."""
 
 
 class ReportSubject(Document, frozen=True):

@@ -8,7 +8,7 @@ here. All of these travel as the bytes they came in (ruling D3): keep those besi
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, field
 
 from events.documents import Document
 from events.texts import Date, LangMap, LangTag, Name, UntrustedText
@@ -144,7 +144,8 @@ class Condition(Document, frozen=True):
     target: Name | None = None
     gte: Number | None = None
     lte: Number | None = None
-    eq: Any = None
+    eq: Any = UNSET
+    """Any value, `null` too; `UNSET` without one."""
     between: Annotated[list[Number], Meta(min_length=2, max_length=2)] | None = None
     unit: Unit | None = None
     hold_for: Duration | None = None
@@ -190,13 +191,14 @@ class Condition(Document, frozen=True):
             raise ValueError("a comparison reads a sensor or a vision cue, not both")
         if self.compares and combines:
             raise ValueError("a comparison cannot also combine conditions or set times")
-        if not self.compares and any(getattr(self, name) is not None for name in _COMPARISON):
+        compared = self.eq is not UNSET or any(getattr(self, name) is not None for name in _COMPARISON)
+        if compared and not self.compares:
             raise ValueError("a comparison needs a sensor or a vision cue")
 
 
 _COMBINATION: Final = ("all", "any", "not_", "min_time", "max_time", "nominal_time", "on_sensor_missing")
 _COMPARISON: Final = (
-    "target", "gte", "lte", "eq", "between", "unit", "hold_for", "confidence", "optional", "human_confirm",
+    "target", "gte", "lte", "between", "unit", "hold_for", "confidence", "optional", "human_confirm",
 )  # fmt: skip
 
 

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
+from msgspec import UNSET
+
 from events.times import parse_duration_s
 from safety.documents import Condition, Node
 
@@ -121,7 +123,7 @@ class Until:
         low, high = self._number(check.gte), self._number(check.lte)
         if check.between is not None:
             low, high = self._number(check.between[0]), self._number(check.between[1])
-        if check.eq is not None:
+        if check.eq is not UNSET:
             low = high = self._number(check.eq)
             near = 0.5
         if low is None and high is None:

@@ -37,6 +37,26 @@ def test_a_document_tells_its_kind(kind: str, plain: dict[str, Any]) -> None:
     assert kind_of(plain) == kind
 
 
+@pytest.mark.parametrize(
+    ("kind", "plain"),
+    [
+        ("Disclosure", {"digest": "sha256:" + "0a" * 32, "salt": "s" * 22, "value": None}),
+        ("Condition", {"sensor": "cw.sense.lid", "eq": None}),
+        ("Condition", {"not": {"vision": "cw.sense.burnt", "eq": None, "x-maker": 1}}),
+    ],
+)
+def test_a_null_that_is_a_value_is_kept(kind: str, plain: dict[str, Any]) -> None:
+    read_back = parse(write(read(KINDS[kind], text_of(plain))))
+    assert read_back == without_extensions(plain, KINDS[kind])
+    assert read_back != parse(write(read(KINDS[kind], text_of(_without_null(plain)))))
+
+
+def _without_null(plain: Any) -> Any:
+    if not isinstance(plain, dict):
+        return plain
+    return {name: _without_null(child) for name, child in plain.items() if child is not None}
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     st.sampled_from(VALID), st.dictionaries(st.from_regex("x-[a-z]{1,4}", fullmatch=True), st.integers(0, 9))

@@ -107,6 +107,17 @@ def test_schema_and_reader_agree_on_every_mutant(kind: str) -> None:
     assert verdicts == {True, False}
 
 
+@pytest.mark.parametrize("until", [{"eq": None}, {"eq": 1}, {"sensor": "cw.sense.lid", "eq": None}, {}])
+def test_schema_and_reader_agree_on_a_comparison_with_null(until: dict[str, Any]) -> None:
+    validator = jsonschema_rs.validator_for(schema_of("Condition"))
+    try:
+        read(KINDS["Condition"], text_of(until))
+        accepted = True
+    except DocumentError:
+        accepted = False
+    assert validator.is_valid(until) == accepted == ("sensor" in until or not until)
+
+
 # --- against the public schemas ---------------------------------------------------------------------------
 
 
