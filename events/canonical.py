@@ -121,7 +121,11 @@ def _ecmascript(value: float) -> bytes:
 
 def _written(raw: bytes, without: tuple[str, ...] = ()) -> bytes:
     """Canonical bytes of the document in `raw`; with `without` it is an object and lacks those members."""
-    plain = decode(_NUMBERS_AS_WRITTEN, raw)
+    try:
+        plain = decode(_NUMBERS_AS_WRITTEN, raw)
+    except DocumentError:
+        parse(raw)  # what a hook raises loses its name on the way through the decoder
+        raise
     if without and not isinstance(plain, dict):
         raise DocumentError("invalid", "a document is a JSON object")
     left_out = {name: plain.pop(name) for name in without if name in plain}

@@ -195,6 +195,23 @@ def test_a_large_integer_passes_only_as_ecmascript_prints_a_double(literal: str,
         assert caught.value.reason == "bad_number"
 
 
+@pytest.mark.parametrize("literal", ["1e400", "-1.5e999", "9" * 5000])
+@pytest.mark.parametrize("before", ["", '"a":1,"a":2,', '"b":"\\ud800",'])
+def test_a_number_beyond_all_doubles_is_named_alike_by_either_way(literal: str, before: str) -> None:
+    raw = f'{{{before}"c":[{literal}]}}'.encode()
+    named = []
+    for attempt in (
+        lambda: canonical_text(raw),
+        lambda: read_document_hash(raw),
+        lambda: canonical(parse(raw)),
+    ):
+        with pytest.raises(DocumentError) as caught:
+            attempt()
+        named.append((caught.value.reason, caught.value.path))
+    assert named[0] == named[1] == named[2]
+    assert named[0][0] in ("bad_number", "bad_unicode")
+
+
 @settings(max_examples=1000, deadline=None)
 @given(JSON, st.sampled_from((None, 1)), st.booleans())
 @example('",1.0,"', None, True)
