@@ -216,6 +216,8 @@ def _refuse_null(kind: Any, plain: Any) -> None:
         raise DocumentError("invalid", "null, where a member without a value is left out", path)
 
 
+_BEYOND_ALL_NUMBERS: Final = ("Number out of range", "Integer value out of range")
+"""What msgspec says of a number that it has no type for; a type's own rules may use such words, too."""
 _AT = re.compile(r" - at (?:`key` in )?`(?P<path>[^`]+)`$")
 
 
@@ -224,7 +226,7 @@ def _refuse(error: msgspec.ValidationError) -> NoReturn:
     match = _AT.search(text)
     path = match["path"] if match else "$"
     detail = text[: match.start()] if match else text
-    if "out of range" in detail:
+    if detail in _BEYOND_ALL_NUMBERS:
         raise DocumentError("bad_number", detail, path) from None
     reason = "unknown_field" if "contains unknown field" in detail else "invalid"
     raise DocumentError(reason, detail, path) from None

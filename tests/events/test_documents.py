@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from math import isfinite
 from typing import Annotated, Any
 
@@ -307,6 +308,31 @@ class Outer(Document, frozen=True):
     by_name: dict[str, Inner] | None = None
     by_tag: dict[Annotated[str, msgspec.Meta(pattern="^[a-z]+$")], int] | None = None
     anything: Any = None
+
+
+class Day(Document, frozen=True):
+    date: str
+
+    def __post_init__(self) -> None:
+        date.fromisoformat(self.date)
+
+
+class Days(Document, frozen=True):
+    days: list[Day] | None = None
+    figures: list[float] | None = None
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason", "path"),
+    [
+        (b'{"days":[{"date":"2026-02-28"},{"date":"2026-02-30"}]}', "invalid", "$.days[1]"),
+        (b'{"figures":[1,' + b"9" * 400 + b"]}", "bad_number", "$.figures[1]"),
+    ],
+)
+def test_only_a_number_that_is_none_is_a_bad_number(raw: bytes, reason: str, path: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        read(Days, raw)
+    assert (caught.value.reason, caught.value.path) == (reason, path)
 
 
 class Loose(OpenDocument, frozen=True):
