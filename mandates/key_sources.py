@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+import msgspec
 
 from events.documents import DocumentError, from_plain, parse
 from mandates import base64url
 from mandates.documents import Alg, KeyRecord
 from mandates.key_addresses import KeySourceError, did_web_url, is_url, may_publish, origin
+from mandates.keys import encoded
 
 KEYS_MOST: Final = 1_000
 """Of one source; what comes after them is reported, not read."""
@@ -190,16 +190,10 @@ def _made(
 
 
 def _checked(record: KeyRecord, source: str) -> KeyRecord:
-    """`record`, if its key is one and `source` may speak for it."""
+    """`record` with its key in its one encoding, if it is a key and `source` may speak for it."""
     if not may_publish(source, record.kid):
         raise ValueError(f"{source[:200]} does not speak for that kid")
-    public = base64url.decode(record.public_key)
-    if record.alg == "EdDSA":
-        if len(public) != 32:
-            raise ValueError(f"an Ed25519 key has 32 bytes, this one {len(public)}")
-    else:
-        _point(public)
-    return record
+    return msgspec.structs.replace(record, public_key=base64url.encode(encoded(record)))
 
 
 def _jwk(jwk: object) -> tuple[Alg, bytes]:
@@ -242,11 +236,5 @@ def _multikey(text: object) -> tuple[Alg, bytes]:
     if code == _ED25519_CODE:
         return "EdDSA", key
     if code == _P256_CODE:
-        return "ES256", _point(key)
+        return "ES256", key
     raise ValueError("neither an Ed25519 nor a P-256 key")
-
-
-def _point(encoded: bytes) -> bytes:
-    """A point of P-256, uncompressed."""
-    key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), encoded)
-    return key.public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)

@@ -23,6 +23,13 @@ SEED_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 """Of both algorithms: Ed25519's R || S, and ES256's r || s at 32 bytes each."""
 
+_FIELD: Final = 2**255 - 19
+"""The prime that Ed25519's coordinates are counted by."""
+_ORDER_8: Final = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+"""`y` of two of the four points of order 8; that of the other two is its negative."""
+_SMALL_ORDER: Final = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
+"""`y` of the eight points whose order divides 8."""
+
 Standing = Literal["valid", "outside_window", "revoked", "unreadable"]
 
 
@@ -198,18 +205,45 @@ def revoked_by(record: KeyRecord, at: datetime) -> bool:
     return revoked_at is None or at >= revoked_at
 
 
+def encoded(record: KeyRecord) -> bytes:
+    """The one encoding of a record's public key: equal if and only if the keys are.
+
+    Ed25519's 32 bytes, or P-256's uncompressed point (65) however the record spells it.
+
+    Raises:
+        ValueError: no public key of its algorithm, or one that anybody can sign for.
+    """
+    key = _loaded(record)
+    if isinstance(key, Ed25519PublicKey):
+        return key.public_bytes_raw()
+    return key.public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
+
+
+def _loaded(record: KeyRecord) -> Ed25519PublicKey | ec.EllipticCurvePublicKey:
+    public = base64url.decode(record.public_key)
+    if record.alg != "EdDSA":
+        return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), public)
+    if len(public) != SEED_BYTES:
+        raise ValueError(f"an Ed25519 key has {SEED_BYTES} bytes, this one {len(public)}")
+    y = int.from_bytes(public, "little") & (2**255 - 1)
+    # RFC 8032 §5.1.3 takes no y beyond the field: it would be a second spelling of another point.
+    if y >= _FIELD or y in _SMALL_ORDER:
+        # One signature holds for such a key over an eighth or more of all messages, and needs no secret.
+        raise ValueError("an Ed25519 key of small order or no canonical encoding; anybody can sign for it")
+    return Ed25519PublicKey.from_public_bytes(public)
+
+
 def verifies(record: KeyRecord, message: bytes, signature: bytes) -> bool:
     """Whether `signature` is this key's over `message`. False also for a public key that is none."""
     if len(signature) != SIGNATURE_BYTES:
         return False
     try:
-        public = base64url.decode(record.public_key)
-        if record.alg == "EdDSA":
-            Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+        key = _loaded(record)
+        if isinstance(key, Ed25519PublicKey):
+            key.verify(signature, message)
         else:
             r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
-            point = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), public)
-            point.verify(encode_dss_signature(r, s), message, ec.ECDSA(hashes.SHA256()))
+            key.verify(encode_dss_signature(r, s), message, ec.ECDSA(hashes.SHA256()))
     except (InvalidSignature, ValueError):
         return False
     return True

@@ -180,6 +180,15 @@ def test_keys_of_a_did_document_verify_what_was_signed_with_them(key: PrivateKey
     assert verify_document(signed, KeyRing(published.records)).ok
 
 
+def test_one_key_has_one_spelling_wherever_it_comes_from() -> None:
+    raw = base64url.decode(EC.public_key())
+    squeezed = base64url.encode(bytes([2 + raw[-1] % 2]) + raw[1:33])
+    bare = {"kid": "baker#1", "alg": "ES256", "validFrom": "2026-01-01T00:00:00Z"}
+    written = json.dumps([{**bare, "publicKey": squeezed}]).encode()
+    (record,) = read_published(written, source="keys.json").records
+    assert record.public_key == EC.public_key()
+
+
 def test_a_did_document_says_when_a_key_ends_and_that_it_was_revoked() -> None:
     entry = method(ED, expires="2026-12-31T00:00:00Z", revoked="2026-06-01T00:00:00Z")
     (record,) = read_published(did_document(entry), source=DID).records
@@ -197,6 +206,7 @@ def test_a_did_document_says_when_a_key_ends_and_that_it_was_revoked() -> None:
         (method(ED, publicKeyJwk={**jwk(ED), "d": "AAAA"}), "private key"),
         (method(ED, publicKeyJwk={**jwk(ED), "x": "AAAA"}), "32 bytes"),
         (method(ED, publicKeyJwk={**jwk(ED), "x": jwk(ED)["x"] + "="}), "base64url"),
+        (method(ED, publicKeyJwk={**jwk(ED), "x": base64url.encode(bytes(32))}), "small order"),
         (method(ED, publicKeyJwk={**jwk(ED), "crv": "X25519"}), "neither"),
         (method(ED, publicKeyJwk={**jwk(EC), "y": jwk(EC)["x"]}), ""),
         (method(ED, publicKeyJwk={**jwk(ED), "use": "enc"}), "not a key for signatures"),

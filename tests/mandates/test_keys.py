@@ -1,12 +1,13 @@
 """Keys sign and verify as their standards say, and rings are unambiguous."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from mandates import base64url
 from mandates.documents import Alg, KeyRecord
-from mandates.keys import DuplicateKid, KeyRing, PrivateKey, standing, verifies
+from mandates.keys import DuplicateKid, KeyRing, PrivateKey, encoded, standing, verifies
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 BOTH: tuple[Alg, Alg] = ("EdDSA", "ES256")
@@ -110,6 +111,70 @@ def test_a_record_verifies_its_key_and_no_other(alg: Alg) -> None:
 def test_a_record_without_a_real_key_verifies_nothing(alg: Alg, public: str) -> None:
     record = KeyRecord(kid="k", alg=alg, public_key=public, valid_from="2026-01-01T00:00:00Z")
     assert not verifies(record, b"soup", key(alg).sign(b"soup"))
+
+
+P = 2**255 - 19
+D = -121665 * pow(121666, -1, P) % P
+
+
+def added(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """The sum of two points of edwards25519 (RFC 8032 §5.1.4, in affine coordinates)."""
+    (x1, y1), (x2, y2) = one, other
+    product = D * x1 * x2 * y1 * y2
+    return (
+        (x1 * y2 + x2 * y1) * pow(1 + product, -1, P) % P,
+        (y1 * y2 + x1 * x2) * pow(1 - product, -1, P) % P,
+    )
+
+
+def small_order() -> list[tuple[int, int]]:
+    """The eight points whose order divides 8, as multiples of one of order 8."""
+    # On a point of order 8, doubling gives y = 0: y² = -x², so -x² + y² = 1 + d x² y² reads d y⁴ + 2 y² = 1.
+    root = next(r for r in square_roots((1 + D) % P))
+    y = next(r for sign in (1, -1) for r in square_roots((sign * root - 1) * pow(D, -1, P) % P))
+    x = next(square_roots(-y * y % P))
+    points = [(0, 1)]
+    for _ in range(7):
+        points.append(added(points[-1], (x, y)))
+    assert added(points[-1], (x, y)) == (0, 1)
+    return points
+
+
+def square_roots(value: int) -> Iterator[int]:
+    root = pow(value, (P + 3) // 8, P)
+    for candidate in (root, root * pow(2, (P - 1) // 4, P) % P):
+        if candidate * candidate % P == value:
+            yield candidate
+            return
+
+
+def test_no_key_of_small_order_verifies_anything() -> None:
+    points = small_order()
+    assert len(set(points)) == 8
+    # Each y also with either sign bit, and spelled beyond the field where that fits.
+    spellings = {
+        y + beyond + (sign << 255)
+        for _, y in points
+        for beyond in (0, P)
+        for sign in (0, 1)
+        if y + beyond < 2**255
+    }
+    assert len(spellings) == 14
+    everybodys = (1).to_bytes(32, "little") + bytes(32)  # R the neutral point, S = 0
+    for spelling in spellings:
+        public = spelling.to_bytes(32, "little")
+        record = KeyRecord(
+            kid="k", alg="EdDSA", public_key=base64url.encode(public), valid_from="2026-01-01T00:00:00Z"
+        )
+        assert not any(verifies(record, bytes([n]), everybodys) for n in range(64))
+        with pytest.raises(ValueError, match="small order"):
+            encoded(record)
+
+
+def test_a_key_spelled_beyond_the_field_is_none() -> None:
+    public = base64url.encode((P + 3).to_bytes(32, "little"))
+    with pytest.raises(ValueError, match="no canonical"):
+        encoded(KeyRecord(kid="k", alg="EdDSA", public_key=public, valid_from="2026-01-01T00:00:00Z"))
 
 
 def test_a_key_is_good_within_its_window_and_before_its_revocation() -> None:

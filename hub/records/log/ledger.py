@@ -13,7 +13,7 @@ from events.canonical import canonical, digest, document_hash
 from events.documents import DocumentError, from_plain
 from hub.records.log.mission import GENESIS, INITIAL, Checkpoint, MissionEvent, may_follow
 from mandates.documents import KeyRecord
-from mandates.keys import KeyRing
+from mandates.keys import KeyRing, encoded
 from mandates.signature import verify_document
 
 EVENT_KIND: Final = "Event"
@@ -148,13 +148,14 @@ def verify_checkpoint(
     there = from_plain(MissionEvent, events[said.seq]).hash
     if there != said.head:
         return _no("head_mismatch", f"entry {said.seq} is {there}, the checkpoint says {said.head}")
-    # By the key itself: under another kid, or as somebody else's, it is still the sequencer's.
-    own_keys = {record.public_key for record in keys if record.actor == said.sequencer}
+    # By the key itself: under another kid, in another spelling, or as somebody else's, it is still the
+    # sequencer's.
+    own_keys = {_encoded(record) for record in keys if record.actor == said.sequencer}
     witnesses = tuple(
         witness.actor
         for witness in said.witnesses
         if _unsigned(body, witness.signature, witness.at or said.at, witness.actor, keys) is None
-        and _public_key(witness.signature, keys) not in own_keys
+        and _encoded(_signer(witness.signature, keys)) not in own_keys
     )
     if not witnesses:
         return _no("no_independent_witness", f"nobody but {said.sequencer} vouches for entry {said.seq}")
@@ -264,9 +265,12 @@ def _signer(signature: Mapping[str, Any] | None, keys: KeyRing) -> KeyRecord | N
     return keys.get(kid) if isinstance(kid, str) else None
 
 
-def _public_key(signature: Mapping[str, Any], keys: KeyRing) -> str | None:
-    signer = _signer(signature, keys)
-    return None if signer is None else signer.public_key
+def _encoded(record: KeyRecord | None) -> bytes | None:
+    """The key itself; None for a record that holds none, with which nothing verifies."""
+    try:
+        return None if record is None else encoded(record)
+    except ValueError:
+        return None
 
 
 def _no(reason: str, detail: str) -> LedgerVerdict:

@@ -14,11 +14,13 @@ from config.paths import DataFolder
 from events.canonical import document_hash
 from events.documents import read
 from mandates.documents import KeyRecord
-from mandates.keys import KeyRing
+from mandates.keys import KeyRing, PrivateKey
 from mandates.signature import verify_document
 from tests.conformance.make_vectors import FOLDER
 
 ORDER = {"kind": "Order", "note": "at 7", "guests": [{"name": "Ida", "diet": "low salt"}], "price": "12.70"}
+
+OTHER_KEY = PrivateKey.from_seed(bytes([74]) * 32, kid="other").public_key()
 
 
 @pytest.fixture
@@ -216,7 +218,7 @@ def test_a_changed_key_is_refused_until_a_person_lets_go_of_the_old_one(
     aboyeur("keys", "import", str(record))
     plain = json.loads(record.read_bytes())
     other = tmp_path / "other.json"
-    other.write_text(json.dumps({**plain, "publicKey": "A" * 43}))
+    other.write_text(json.dumps({**plain, "publicKey": OTHER_KEY}))
     refused = aboyeur("keys", "import", str(other))
     assert refused.code == 1
     assert "another key" in refused.out
@@ -235,7 +237,7 @@ def test_keys_are_fetched_from_a_catalogue_and_stay_when_it_goes_silent(
     fetched = aboyeur("keys", "fetch", hub.url)
     assert (fetched.code, fetched.out) == (0, f"new: {plain['kid']}\n")
     assert aboyeur("keys", "fetch", hub.url).out == f"confirmed: {plain['kid']}\n"
-    hub.on("GET", "/.well-known/cookwala.json", {"keys": [{**plain, "publicKey": "A" * 43}]})
+    hub.on("GET", "/.well-known/cookwala.json", {"keys": [{**plain, "publicKey": OTHER_KEY}]})
     assert aboyeur("keys", "fetch", hub.url).code == 1
     hub.problem("GET", "/.well-known/cookwala.json", 503, "down")
     silent = aboyeur("keys", "fetch", hub.url)

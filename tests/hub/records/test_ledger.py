@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from events.canonical import canonical, digest, document_hash
 from hub.records.log.ledger import find_fork, verify_checkpoint, verify_events
 from hub.records.log.mission import FOLLOWING, INITIAL, ROLES_INTO, may_follow
+from mandates import base64url
 from mandates.keys import KeyRing, PrivateKey
 from mandates.signature import Form
 from tests.hub.records.missions import (
@@ -296,6 +297,24 @@ def test_the_sequencers_key_registered_as_somebody_elses_witnesses_nothing() -> 
     point = checkpoint(WHOLE, witnesses=[("baker", alias)])
     assert verify_checkpoint(point, WHOLE, keys).reason == "no_independent_witness"
     assert verify_checkpoint(POINT, WHOLE, keys).ok
+
+
+def test_a_sequencers_p256_key_in_another_spelling_is_still_its_own() -> None:
+    own = PrivateKey.from_seed(bytes([45]) * 32, kid="hub:cellar#3", alg="ES256")
+    record = own.record(actor="hub:cellar", valid_from=SINCE)
+    raw = base64url.decode(record.public_key)
+    squeezed = msgspec.structs.replace(
+        record,
+        kid="baker#alias",
+        actor="baker",
+        public_key=base64url.encode(bytes([2 + raw[-1] % 2]) + raw[1:33]),
+    )
+    keys = KeyRing([*RECORDS, record, squeezed])
+    alias = PrivateKey.from_seed(own.seed(), kid="baker#alias", alg="ES256")
+    entries = log(by=lambda place: own)
+    point = checkpoint(entries, by=own, witnesses=[("baker", alias)])
+    assert verify_checkpoint(point, entries, keys).reason == "no_independent_witness"
+    assert verify_checkpoint(checkpoint(entries, by=own), entries, keys).ok
 
 
 def test_one_good_witness_among_bad_ones_is_enough() -> None:
