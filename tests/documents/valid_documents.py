@@ -147,7 +147,17 @@ def valid_documents() -> dict[str, list[dict[str, Any]]]:
                 "type": "created",
                 "prev": "genesis",
                 "hash": HASH,
-            }
+            },
+            {
+                "mission": "m1",
+                "seq": 1,
+                "at": "2026-11-30T12:00:01Z",
+                "actor": "person:anna",
+                "type": "state_changed",
+                "transition": {"from": "draft", "to": "open"},
+                "prev": HASH,
+                "hash": HASH,
+            },
         ],
         "Checkpoint": [
             {
