@@ -64,6 +64,18 @@ def read_folder(folder: Path) -> list[Suite]:
     return [_suite(path, suite_name(path.relative_to(folder))) for path in paths]
 
 
+def read_vectors(raw: bytes) -> tuple[Vector, ...]:
+    """The vectors in a file of the bytes `raw`.
+
+    Raises:
+        DocumentError: it is not a list of vectors.
+    """
+    plain = parse(raw, max_bytes=MAX_FILE_BYTES)
+    if not isinstance(plain, list):
+        raise DocumentError("invalid", "not a list of vectors")
+    return tuple(from_plain(Vector, entry) for entry in plain)
+
+
 def suite_name(path: Path) -> str:
     """`path` without its ending, in the letters a report may hold."""
     return re.sub(r"[^a-z0-9_/-]", "-", path.with_suffix("").as_posix().lower())
@@ -71,10 +83,7 @@ def suite_name(path: Path) -> str:
 
 def _suite(path: Path, name: str) -> Suite:
     try:
-        plain = parse(path.read_bytes(), max_bytes=MAX_FILE_BYTES)
-        if not isinstance(plain, list):
-            return Suite(name, error="not a list of vectors")
-        vectors = tuple(from_plain(Vector, entry) for entry in plain)
+        vectors = read_vectors(path.read_bytes())
     except OSError as error:
         return Suite(name, error=f"cannot be read: {error.strerror}")
     except DocumentError as error:

@@ -92,5 +92,13 @@ TASK = event(
 TEAM = event("cookwala.team.bid", {"cfpId": "c1", "from": "robot:neo", "bid": {"actorId": "a", "etaS": 30}})
 STOCK = event("cookwala.inventory.low", {"items": [{"name": "flour", "anything": 1}], "storage": "fridge"})
 VENDOR = event("x-acme.glow", {"colour": "red", "list": [1, {"a": 2}]})
+PRESENCE = event(
+    "cookwala.human.presence",
+    {"present": True, "by": "person:anna", "x-aboyeur-nonce": "nonce-1", "room": "kitchen"},
+    source="cookwala://home/hub",
+    subject="person:anna",
+    cookwalapriority="high",
+)
+"""Only a hub may send it."""
 
 ALL = [HEARTBEAT, STEP, SMOKE, QUESTION, READINGS, FAULT, TASK, TEAM, STOCK, VENDOR]
