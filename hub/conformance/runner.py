@@ -41,7 +41,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "hash": Kind(hashing.answer),
         "signature": Kind(signature.answer, frozenset({"form", "caveats"})),
         "disclosure": Kind(disclosure.answer, frozenset({"reason"})),
-        "ledger": Kind(ledger.answer, frozenset({"head", "witnesses", "proven"})),
+        "ledger": Kind(ledger.answer, frozenset({"head", "witnesses", "proven", "caveats"})),
         "execution_transition": Kind(transitions.execution),
         "mission_transition": Kind(transitions.mission),
         "dryrun": Kind(dryrun.answer),

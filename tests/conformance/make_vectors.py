@@ -189,6 +189,7 @@ def ledgers() -> list[dict[str, Any]]:
         [STEPS[0], {"actor": "baker", "type": "progress", "payloadDigest": sha256('{"n":4,"ref":"loaves"}')}]
     )
     key = sha256('{"n":4,"ref":"loaves"}')
+    revoked = [{**record, "revokedAt": "2026-06-01T00:00:00Z"} for record in KEYS]
 
     def no(reason: str) -> dict[str, Any]:
         return {"ok": False, "reason": reason}
@@ -200,6 +201,24 @@ def ledgers() -> list[dict[str, Any]]:
             "The same in the older form of signature.",
             {"events": log(form="hash")},
             {"ok": True, "reason": "ok"},
+        ),
+        (
+            "whole-old-form-caveat",
+            "Anyone could have written another time beside a signature of the older form.",
+            {"events": log(form="hash"), "firstSeen": "2026-05-02T00:00:00Z"},
+            {"ok": True, "reason": "ok", "caveats": ["signedAt_unprotected"]},
+        ),
+        (
+            "seen-late",
+            "The older form, first seen after its key was revoked.",
+            {"events": log(form="hash"), "firstSeen": "2026-06-02T00:00:00Z", "keys": revoked},
+            {"ok": True, "reason": "ok", "caveats": ["seen_after_revocation", "signedAt_unprotected"]},
+        ),
+        (
+            "seen-late-protected",
+            "The same in the later form, whose time is signed.",
+            {"events": whole, "firstSeen": "2026-06-02T00:00:00Z", "keys": revoked},
+            {"ok": True, "reason": "ok", "caveats": []},
         ),
         ("edited", "A payload was edited.", {"events": edited}, no("hash_mismatch_at_2")),
         ("cut", "An entry was taken out.", {"events": [whole[0], *whole[2:]]}, no("seq_mismatch_at_1")),
@@ -248,6 +267,23 @@ def ledgers() -> list[dict[str, Any]]:
             {"ok": True, "reason": "ok", "witnesses": ["baker"]},
         ),
         (
+            "checkpoint-role",
+            "A guest opened the log under a checkpoint.",
+            {"events": whole, "checkpoint": point, "roles": {"person:ida": "guest"}},
+            no("illegal_transition_at_1"),
+        ),
+        (
+            "checkpoint-payload-changed",
+            "A payload beside the log under a checkpoint was changed.",
+            {
+                "events": hash_only,
+                "mode": "hash_only",
+                "checkpoint": checkpoint(hash_only),
+                "payloads": {key: {**payload, "n": 5}},
+            },
+            no("payload_mismatch_at_1"),
+        ),
+        (
             "checkpoint-alone",
             "Nobody countersigned.",
             {"events": whole, "checkpoint": checkpoint(whole, witnesses=())},
@@ -278,6 +314,18 @@ def ledgers() -> list[dict[str, Any]]:
             {"fork": True, "reason": "fork_detected", "proven": True},
         ),
         (
+            "fork-behind-a-forgery",
+            "The same, with a forged checkpoint between the two.",
+            {"checkpoints": [point, {**point, "head": "sha256:" + "1" * 64}, checkpoint(rewritten)]},
+            {"fork": True, "reason": "fork_detected", "proven": True},
+        ),
+        (
+            "fork-old-form",
+            "Two heads in the older form: nothing says they are older than a theft of the key.",
+            {"checkpoints": [checkpoint(whole, form="hash"), checkpoint(rewritten, form="hash")]},
+            {"fork": True, "reason": "fork_detected", "proven": False},
+        ),
+        (
             "fork-forged",
             "Somebody wrote another head into a checkpoint.",
             {"checkpoints": [point, {**point, "head": "sha256:" + "1" * 64}]},
@@ -291,7 +339,7 @@ def ledgers() -> list[dict[str, Any]]:
         ),
     ]
     return [
-        vector("ledger", f"ledger-{name}", said, {**given, "keys": KEYS}, expected)
+        vector("ledger", f"ledger-{name}", said, {**given, "keys": given.get("keys", KEYS)}, expected)
         for name, said, given, expected in cases
     ]
 

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.documents import Document, from_plain
+from events.times import parse_date_time
 from hub.records.log.ledger import LedgerVerdict, Mode, find_fork, verify_checkpoint, verify_events
-from mandates.documents import KeyRecord
+from mandates.documents import DateTime, KeyRecord
 from mandates.keys import KeyRing
 
 
 class Ledger(Document, frozen=True):
-    """A log with the keys known, and a checkpoint on it; or checkpoints alone."""
+    """A log with the keys known, and a checkpoint on it; or checkpoints alone. And when it was first seen."""
 
     events: tuple[Any, ...] = ()
     keys: tuple[KeyRecord, ...] = ()
@@ -19,10 +20,11 @@ class Ledger(Document, frozen=True):
     mode: Mode = "full"
     payloads: dict[str, Any] | None = None
     roles: dict[str, str] | None = None
+    first_seen: DateTime | None = None
 
 
 def answer(given: Any) -> Mapping[str, Any]:
-    """`{ok, reason, head}` for a log, `{fork, reason, proven}` for checkpoints.
+    """`{ok, reason, head, witnesses, caveats}` for a log, `{fork, reason, proven}` for checkpoints.
 
     Raises:
         DocumentError: neither.
@@ -30,15 +32,33 @@ def answer(given: Any) -> Mapping[str, Any]:
     """
     ledger = from_plain(Ledger, given)
     keys = KeyRing(ledger.keys)
+    first_seen = None if ledger.first_seen is None else parse_date_time(ledger.first_seen)
     if ledger.checkpoints is not None:
-        fork = find_fork(ledger.checkpoints, keys)
+        fork = find_fork(ledger.checkpoints, keys, first_seen=first_seen)
         if fork is None:
             return {"fork": False, "reason": "ok", "proven": False}
         return {"fork": True, "reason": "fork_detected", "proven": fork.proven}
     if ledger.checkpoint is not None:
-        return _told(verify_checkpoint(ledger.checkpoint, ledger.events, keys, mode=ledger.mode))
+        return _told(
+            verify_checkpoint(
+                ledger.checkpoint,
+                ledger.events,
+                keys,
+                mode=ledger.mode,
+                payloads=ledger.payloads,
+                roles=ledger.roles,
+                first_seen=first_seen,
+            )
+        )
     return _told(
-        verify_events(ledger.events, keys, mode=ledger.mode, payloads=ledger.payloads, roles=ledger.roles)
+        verify_events(
+            ledger.events,
+            keys,
+            mode=ledger.mode,
+            payloads=ledger.payloads,
+            roles=ledger.roles,
+            first_seen=first_seen,
+        )
     )
 
 
@@ -48,4 +68,5 @@ def _told(verdict: LedgerVerdict) -> Mapping[str, Any]:
         "reason": verdict.reason,
         "head": verdict.head,
         "witnesses": list(verdict.witnesses),
+        "caveats": list(verdict.caveats),
     }

@@ -6,7 +6,8 @@ the place it was found at (`hash_mismatch_at_3`); the first one found is the ver
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final, Literal
 
 from events.canonical import canonical, digest, document_hash
@@ -14,7 +15,7 @@ from events.documents import DocumentError, from_plain
 from hub.records.log.mission import GENESIS, INITIAL, Checkpoint, MissionEvent, may_follow
 from mandates.documents import KeyRecord
 from mandates.keys import KeyRing, encoded
-from mandates.signature import verify_document
+from mandates.signature import Caveat, Verdict, verify_document
 
 EVENT_KIND: Final = "Event"
 CHECKPOINT_KIND: Final = "Checkpoint"
@@ -35,6 +36,8 @@ class LedgerVerdict:
         sequencer: whose keys signed the entries; None for an empty log.
         witnesses: who countersigned the checkpoint, apart from the sequencer, with a signature that holds.
         absent: how many payloads are only known by their digest.
+        caveats: what is to be said of the signatures this rests on, by name: that some leave their time
+            open (`signedAt_unprotected`), or came after their key was revoked (`seen_after_revocation`).
     """
 
     ok: bool
@@ -44,6 +47,12 @@ class LedgerVerdict:
     sequencer: str | None = None
     witnesses: tuple[str, ...] = ()
     absent: int = 0
+    caveats: tuple[Caveat, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is evidence: all of it holds, and nothing it rests on was first seen too late."""
+        return self.ok and "seen_after_revocation" not in self.caveats
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,8 @@ class Fork:
         seq: where they differ.
         heads: what the two say.
         proven: whether the same sequencer signed both: then it, and nobody else, rewrote or forked the log.
-            Otherwise one of them may be a forgery; that they differ is all that is known.
+            Otherwise one of them may be a forgery; that they differ is all that is known. The hash form
+            alone proves nothing: who stole the key may have written the time before its revocation there.
     """
 
     mission: str
@@ -71,6 +81,7 @@ def verify_events(
     mode: Mode = "full",
     payloads: Mapping[str, Any] | None = None,
     roles: Mapping[str, str] | None = None,
+    first_seen: datetime | None = None,
 ) -> LedgerVerdict:
     """Whether `events` are a whole log from its first entry on.
 
@@ -80,12 +91,14 @@ def verify_events(
         mode: `hash_only` logs hold no payload, only digests: one that does is refused.
         payloads: what is still stored beside such a log, by digest; what was erased is counted as absent.
         roles: the actors' roles in the Mission, where known: then only who may lead into a state does.
+        first_seen: when the reader first saw the log as it stands (aware), where known; see `caveats`.
     """
     prev: str = GENESIS
     state: str = INITIAL
     first: MissionEvent | None = None
     sequencer: str | None = None
     absent = 0
+    caveats: set[Caveat] = set()
     for place, plain in enumerate(events):
         try:
             event = from_plain(MissionEvent, plain)
@@ -96,9 +109,10 @@ def verify_events(
         wrong = _out_of_chain(event, first, place, prev, computed)
         if wrong is not None:
             return _no(*wrong)
-        verdict = verify_document(plain, keys, kind=EVENT_KIND)
+        verdict = verify_document(plain, keys, kind=EVENT_KIND, first_seen=first_seen)
         if not verdict.ok:
             return _no(f"{verdict.reason}_at_{place}", verdict.detail)
+        caveats.update(verdict.caveats)
         signer = _signer(event.signature, keys)
         actor = None if signer is None else signer.actor
         sequencer = sequencer or actor
@@ -115,18 +129,33 @@ def verify_events(
         if event.transition is not None:
             state = event.transition.to
         prev = event.hash
-    return LedgerVerdict(True, "ok", head=prev, sequencer=sequencer, absent=absent)
+    return LedgerVerdict(
+        True, "ok", head=prev, sequencer=sequencer, absent=absent, caveats=tuple(sorted(caveats))
+    )
 
 
 def verify_checkpoint(
-    checkpoint: object, events: Sequence[object], keys: KeyRing, *, mode: Mode = "full"
+    checkpoint: object,
+    events: Sequence[object],
+    keys: KeyRing,
+    *,
+    mode: Mode = "full",
+    payloads: Mapping[str, Any] | None = None,
+    roles: Mapping[str, str] | None = None,
+    first_seen: datetime | None = None,
 ) -> LedgerVerdict:
     """Whether `events` are a whole log and still the one that `checkpoint` was signed for.
 
     A checkpoint that nobody but the sequencer signed binds nobody, so one independent witness is needed:
-    another actor with another key. A countersignature that does not hold is none.
+    another actor with another key. A countersignature that does not hold is none, and neither is one that
+    was first seen after its key was revoked, where only its hash form says it is older.
+
+    Args:
+        checkpoint: a plain JSON value.
+        events: as for `verify_events`, and so are `keys`, `mode`, `payloads` and `roles`.
+        first_seen: when the reader first saw log and checkpoint as they stand (aware), where known.
     """
-    chain = verify_events(events, keys, mode=mode)
+    chain = verify_events(events, keys, mode=mode, payloads=payloads, roles=roles, first_seen=first_seen)
     if not chain.ok:
         return chain
     try:
@@ -134,9 +163,9 @@ def verify_checkpoint(
     except DocumentError as error:
         return _no("checkpoint_unreadable", str(error))
     body = _signed_body(checkpoint)
-    wrong = _unsigned(body, said.signature, said.at, said.sequencer, keys)
-    if wrong is not None:
-        return _no(f"checkpoint_{wrong}", f"the checkpoint at {said.seq} by {said.sequencer}")
+    own, verdict = _judged(body, said.signature, said.at, said.sequencer, keys, first_seen=first_seen)
+    if own != "ok":
+        return _no(f"checkpoint_{own}", f"the checkpoint at {said.seq} by {said.sequencer}")
     if not events:
         return _no("head_mismatch", f"the log is empty, it once reached {said.seq}")
     if from_plain(MissionEvent, events[0]).mission != said.mission:
@@ -151,36 +180,62 @@ def verify_checkpoint(
     # By the key itself: under another kid, in another spelling, or as somebody else's, it is still the
     # sequencer's.
     own_keys = {_encoded(record) for record in keys if record.actor == said.sequencer}
-    witnesses = tuple(
-        witness.actor
-        for witness in said.witnesses
-        if _unsigned(body, witness.signature, witness.at or said.at, witness.actor, keys) is None
-        and _encoded(_signer(witness.signature, keys)) not in own_keys
-    )
+    witnesses: list[str] = []
+    caveats = {*chain.caveats, *verdict.caveats}
+    for witness in said.witnesses:
+        theirs, verdict = _judged(
+            body, witness.signature, witness.at or said.at, witness.actor, keys, first_seen=first_seen
+        )
+        if theirs == "ok" and verdict.counts and _encoded(_signer(witness.signature, keys)) not in own_keys:
+            witnesses.append(witness.actor)
+            caveats.update(verdict.caveats)
     if not witnesses:
         return _no("no_independent_witness", f"nobody but {said.sequencer} vouches for entry {said.seq}")
-    return LedgerVerdict(True, "ok", "", chain.head, chain.sequencer, witnesses, chain.absent)
+    return replace(chain, witnesses=tuple(witnesses), caveats=tuple(sorted(caveats)))
 
 
-def find_fork(checkpoints: Sequence[object], keys: KeyRing) -> Fork | None:
-    """The first two readable checkpoints of one log that name different heads for one place, if any."""
-    seen: dict[tuple[str, int], list[tuple[Checkpoint, object]]] = {}
+def find_fork(
+    checkpoints: Sequence[object], keys: KeyRing, *, first_seen: datetime | None = None
+) -> Fork | None:
+    """Two readable checkpoints of one log that name different heads for one place, if there are any.
+
+    A pair that proves who forked the log comes before the pairs that prove nothing, wherever it stands.
+
+    Args:
+        checkpoints: plain JSON values.
+        keys: the records known here.
+        first_seen: when the reader first saw them (aware), where known.
+    """
+    places: dict[tuple[str, int], list[tuple[Checkpoint, object]]] = {}
     for plain in checkpoints:
         try:
             said = from_plain(Checkpoint, plain)
         except DocumentError:
             # What cannot be read says nothing about any head.
             continue
-        others = seen.setdefault((said.mission, said.seq), [])
-        for other, other_plain in others:
-            if other.head != said.head:
-                proven = other.sequencer == said.sequencer and all(
-                    _unsigned(_signed_body(body), one.signature, one.at, one.sequencer, keys) is None
-                    for one, body in ((other, other_plain), (said, plain))
-                )
-                return Fork(said.mission, said.seq, (other.head, said.head), proven)
-        others.append((said, plain))
+        places.setdefault((said.mission, said.seq), []).append((said, plain))
+    forked = [there for there in places.values() if any(said.head != there[0][0].head for said, _ in there)]
+    for there in forked:
+        heads: dict[str, str] = {}
+        for said, plain in there:
+            if heads.get(said.sequencer) == said.head or not _proves(said, plain, keys, first_seen):
+                continue
+            other = heads.setdefault(said.sequencer, said.head)
+            if other != said.head:
+                return Fork(said.mission, said.seq, (other, said.head), proven=True)
+    for there in forked:
+        first = there[0][0]
+        other = next(said.head for said, _ in there if said.head != first.head)
+        return Fork(first.mission, first.seq, (first.head, other), proven=False)
     return None
+
+
+def _proves(said: Checkpoint, plain: object, keys: KeyRing, first_seen: datetime | None) -> bool:
+    """Whether a checkpoint is its sequencer's word, by more than the hash form alone."""
+    reason, verdict = _judged(
+        _signed_body(plain), said.signature, said.at, said.sequencer, keys, first_seen=first_seen
+    )
+    return reason == "ok" and (verdict.form == "header" or verdict.first_seen == "seen_before_revocation")
 
 
 _Wrong = tuple[str, str]
@@ -238,10 +293,16 @@ def _signed_body(checkpoint: object) -> dict[str, Any]:
     return {name: value for name, value in checkpoint.items() if name not in ("signature", "witnesses")}
 
 
-def _unsigned(
-    body: Mapping[str, Any], signature: Mapping[str, Any], at: str, actor: str, keys: KeyRing
-) -> str | None:
-    """Why `signature` is not `actor`'s under a checkpoint; None where it is.
+def _judged(
+    body: Mapping[str, Any],
+    signature: Mapping[str, Any],
+    at: str,
+    actor: str,
+    keys: KeyRing,
+    *,
+    first_seen: datetime | None,
+) -> tuple[str, Verdict]:
+    """`ok`, or why `signature` is not `actor`'s under a checkpoint; and the verdict on the signature itself.
 
     In the seed's form a checkpoint's signature need not repeat the time that stands beside it. Such a one is
     judged by that time, and in the seed's form alone.
@@ -251,13 +312,14 @@ def _unsigned(
         {**body, "signature": signature if timed else {**signature, "signedAt": at}},
         keys,
         kind=CHECKPOINT_KIND,
+        first_seen=first_seen,
     )
     if not verdict.ok:
-        return verdict.reason
+        return verdict.reason, verdict
     if not timed and verdict.form != "hash":
-        return "unsigned_time"
+        return "unsigned_time", verdict
     signer = _signer(signature, keys)
-    return None if signer is not None and signer.actor == actor else "other_signer"
+    return "ok" if signer is not None and signer.actor == actor else "other_signer", verdict
 
 
 def _signer(signature: Mapping[str, Any] | None, keys: KeyRing) -> KeyRecord | None:

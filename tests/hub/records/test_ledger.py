@@ -2,6 +2,7 @@
 
 import copy
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -333,6 +334,102 @@ def test_a_forged_checkpoint_frames_nobody() -> None:
     fork = find_fork([POINT, {**POINT, "head": "sha256:" + "0" * 64}], KEYS)
     assert fork is not None
     assert not fork.proven
+
+
+FORGED = {**POINT, "head": "sha256:" + "0" * 64}
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [POINT, FORGED, checkpoint(REWRITTEN)],
+        [FORGED, POINT, checkpoint(REWRITTEN)],
+        [POINT, checkpoint(WHOLE, place=1), {**checkpoint(WHOLE, place=1), "head": FORGED["head"]}, FORGED,
+         checkpoint(REWRITTEN)],
+    ],
+)  # fmt: skip
+def test_no_forgery_hides_the_proof_of_a_fork(points: list[Any]) -> None:
+    fork = find_fork(points, KEYS)
+    assert fork is not None
+    assert fork.proven
+    assert fork.heads == (WHOLE[3]["hash"], REWRITTEN[3]["hash"])
+
+
+REVOKED = KeyRing(msgspec.structs.replace(record, revoked_at="2026-06-01T00:00:00Z") for record in RECORDS)
+BEFORE, AFTER = datetime(2026, 5, 20, tzinfo=UTC), datetime(2026, 6, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("form", "first_seen", "caveats", "counts"),
+    [
+        ("header", None, (), True),
+        ("header", AFTER, (), True),
+        ("hash", None, ("signedAt_unprotected",), True),
+        ("hash", BEFORE, ("signedAt_unprotected",), True),
+        ("hash", AFTER, ("seen_after_revocation", "signedAt_unprotected"), False),
+    ],
+)
+def test_a_log_whose_times_anyone_could_have_written_says_so_and_is_no_evidence_if_it_came_late(
+    form: Form, first_seen: datetime | None, caveats: tuple[str, ...], counts: bool
+) -> None:
+    entries = log(form=form)
+    verdict = verify_events(entries, REVOKED, first_seen=first_seen)
+    assert (verdict.ok, verdict.caveats, verdict.counts) == (True, caveats, counts)
+    sound = checkpoint(entries)
+    verdict = verify_checkpoint(sound, entries, REVOKED, first_seen=first_seen)
+    assert (verdict.ok, verdict.caveats, verdict.counts) == (True, caveats, counts)
+
+
+def test_a_log_that_does_not_hold_counts_for_nothing() -> None:
+    verdict = verify_events(edited(WHOLE, 1, actor="mallory"), KEYS)
+    assert (verdict.ok, verdict.counts, verdict.caveats) == (False, False, ())
+
+
+def test_a_checkpoint_in_the_older_form_says_so_and_a_late_witness_is_none() -> None:
+    point = checkpoint(WHOLE, form="hash")
+    early = verify_checkpoint(point, WHOLE, REVOKED, first_seen=BEFORE)
+    assert (early.ok, early.caveats, early.witnesses) == (True, ("signedAt_unprotected",), ("baker",))
+    assert verify_checkpoint(point, WHOLE, REVOKED, first_seen=AFTER).reason == "no_independent_witness"
+    both = {
+        **point,
+        "witnesses": [*point["witnesses"], *checkpoint(WHOLE, witnesses=[("miller", MILLER)])["witnesses"]],
+    }
+    late = verify_checkpoint(both, WHOLE, REVOKED, first_seen=AFTER)
+    # The sequencer's own word came late, too.
+    assert (late.ok, late.witnesses, late.counts) == (True, ("miller",), False)
+    sound = {**POINT, "witnesses": [*point["witnesses"], *both["witnesses"][1:]]}
+    kept = verify_checkpoint(sound, WHOLE, REVOKED, first_seen=AFTER)
+    assert (kept.witnesses, kept.caveats, kept.counts) == (("miller",), (), True)
+
+
+@pytest.mark.parametrize(
+    ("forms", "first_seen", "proven"),
+    [
+        (("header", "header"), None, True),
+        (("header", "header"), AFTER, True),
+        (("hash", "hash"), None, False),
+        (("header", "hash"), None, False),
+        (("hash", "header"), AFTER, False),
+        (("hash", "hash"), BEFORE, True),
+        (("hash", "header"), BEFORE, True),
+    ],
+)
+def test_the_older_form_proves_a_fork_only_if_it_was_seen_in_time(
+    forms: tuple[Form, Form], first_seen: datetime | None, proven: bool
+) -> None:
+    pair = [checkpoint(WHOLE, form=forms[0]), checkpoint(REWRITTEN, form=forms[1])]
+    fork = find_fork(pair, REVOKED, first_seen=first_seen)
+    assert fork is not None
+    assert fork.proven is proven
+
+
+def test_a_log_under_a_checkpoint_is_held_to_payloads_and_roles() -> None:
+    roles = {"person:ida": "guest"}
+    assert verify_checkpoint(POINT, WHOLE, KEYS, roles=roles).reason == "illegal_transition_at_1"
+    entries = log(HASH_ONLY)
+    changed = {DIGEST: {**PAYLOAD, "ref": "rolls"}}
+    verdict = verify_checkpoint(checkpoint(entries), entries, KEYS, mode="hash_only", payloads=changed)
+    assert verdict.reason == "payload_mismatch_at_1"
 
 
 def test_checkpoints_that_agree_are_no_fork() -> None:
