@@ -22,6 +22,7 @@ PREFIX: Final = "ABOYEUR_"
 _Port = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
 _Host = Annotated[str, Meta(min_length=1, max_length=253, description="a host name or an IP address")]
 _Seconds = Annotated[float, Meta(gt=0, le=600, description="seconds, more than 0 and at most 600")]
+_Metres = Annotated[float, Meta(ge=-500, le=9_000, description="metres, from -500 to 9000")]
 _Count = Annotated[int, Meta(ge=1, le=10_000_000, description="a whole number from 1 to 10000000")]
 _PayloadBytes = Annotated[
     int, Meta(ge=1_024, le=1_048_576, description="bytes, a whole number from 1024 to 1048576")
@@ -68,6 +69,13 @@ class Broker(_Table, frozen=True):
     """CA certificate of the broker; set means TLS."""
 
 
+class Place(_Table, frozen=True):
+    """Where the kitchen is."""
+
+    altitude_m: _Metres = 0.0
+    """Height above the sea in metres: water boils cooler higher up (Core §3)."""
+
+
 class Quotas(_Table, frozen=True):
     """What one device may ask of the hub (ruling E5)."""
 
@@ -107,6 +115,7 @@ class Settings(_Table, frozen=True):
     kitchen: _Kitchen = "home"
     http: Http = Http()
     broker: Broker = Broker()
+    place: Place = Place()
     quotas: Quotas = Quotas()
     forward: Forward = Forward()
     catalogues: Catalogues = Catalogues()
@@ -149,6 +158,7 @@ class Settings(_Table, frozen=True):
 _TABLES: Final[Mapping[str, type[_Table]]] = {
     "http": Http,
     "broker": Broker,
+    "place": Place,
     "quotas": Quotas,
     "forward": Forward,
     "catalogues": Catalogues,

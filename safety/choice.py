@@ -63,8 +63,12 @@ def choose(
     *,
     allow_model: bool = True,
     now: datetime,
+    altitude_m: float = 0.0,
 ) -> Choice:
     """Rank `appliances` for `recipe`. The order they are given in makes no difference.
+
+    Args:
+        altitude_m: the kitchen's height above the sea in metres; shifts the bands of water and steam.
 
     When none can cook it, the refusal is that of the device that would have come furthest, by name where
     two came equally far.
@@ -80,6 +84,7 @@ def choose(
             allow_model=allow_model,
             limits=appliance.limits,
             now=now,
+            altitude_m=altitude_m,
         )
         if answer.refusal is not None:
             refused.append((-len(answer.plan), appliance.name, answer.refusal))

@@ -160,3 +160,10 @@ def test_the_commented_lines_of_the_first_file_are_the_defaults(tmp_path: Path) 
     lines = [line for line in text.splitlines() if not line.startswith("# tls_ca")][2:]
     write(tmp_path, "\n".join(line.removeprefix("# ") for line in lines))
     assert load(tmp_path, {}) == Settings(data=tmp_path)
+
+
+def test_the_altitude_of_the_kitchen_is_a_setting(tmp_path: Path) -> None:
+    write(tmp_path, "[place]\naltitude_m = 1200.0\n")
+    assert load(tmp_path, {}).place.altitude_m == 1200.0
+    with pytest.raises(SettingsError, match="metres"):
+        load(tmp_path, {"ABOYEUR_PLACE_ALTITUDE_M": "12000"})

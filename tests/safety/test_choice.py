@@ -120,3 +120,16 @@ def test_a_kitchen_without_devices_says_so(
 ) -> None:
     choice = choose(from_plain(Recipe, samples["recipes"]["koshari"]), [], vocabulary, now=now)
     assert choice.refusal is not None and choice.refusal.reason == "missing_equipment"
+
+
+def test_the_kitchens_altitude_shifts_what_advice_allows(
+    samples: dict[str, Any], vocabulary: Vocabulary, now: datetime
+) -> None:
+    device = Appliance("hob", from_plain(Capabilities, samples["devices"]["demo-hob-robot"]), busy=False)
+    plain = copy.deepcopy(samples["recipes"]["koshari"])
+    recipe = from_plain(Recipe, plain)
+    at_sea = choose(recipe, [device], vocabulary, now=now)
+    high_up = choose(recipe, [device], vocabulary, now=now, altitude_m=3_000)
+    assert at_sea.refusal is None
+    assert high_up.refusal is not None
+    assert high_up.refusal.reason == "envelope_out_of_range"  # water does not come to 98 °C there
