@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,46 +35,71 @@ class KnownKeys:
 def gather(folder: "DataFolder", files: Sequence[Path], now: datetime) -> KnownKeys:
     """The keys in `files` first, then those of people who use this machine, then those others published.
 
-    A revocation counts wherever it is known from: a file at hand may be older than it.
+    A revocation counts wherever it is known from, and the earliest of them: any source may be older than it.
 
     Raises:
         CommandError: a named file or the cache cannot be read, or two named files differ about a kid.
     """
-    import msgspec
-
     from hub.key_cache import KeyCache, KeyCacheError
     from mandates.keys import KeyRing
 
-    records: dict[str, KeyRecord] = {}
-    origins: dict[str, Origin] = {}
-    remarks: list[str] = []
+    gathered = _Gathered({}, {}, [])
     skipped: list[Skipped] = []
     for path in files:
         for record in read_records(path, skipped):
-            if records.setdefault(record.kid, record) != record:
+            old = gathered.records.get(record.kid, record)
+            if _unrevoked(old) != _unrevoked(record):
                 raise CommandError(f"{path} and another named file differ about {record.kid}", REFUSED)
-            origins.setdefault(record.kid, Origin(str(path)))
+            gathered.add(record, Origin(str(path)))
     for path in sorted(folder.secrets.glob("*.pub.json")):
         for record in read_records(path, skipped):
-            if record.kid not in records:
-                records[record.kid], origins[record.kid] = record, Origin(str(path))
+            gathered.add(record, Origin(str(path)))
     try:
         cached = KeyCache(folder.known_keys).read()
     except KeyCacheError as error:
         raise CommandError(str(error), REFUSED) from None
     for known in cached:
-        record, kid = known.record, known.record.kid
-        if kid not in records:
-            records[kid], origins[kid] = record, Origin(known.source, known.age_s(now))
-        elif records[kid].public_key != record.public_key:
-            remarks.append(f"{known.source} knows another key as {kid} than {origins[kid].source}")
-        elif record.revoked_at is not None and records[kid].revoked_at is None:
-            records[kid] = msgspec.structs.replace(
-                records[kid], revoked_at=record.revoked_at, revocation_reason=record.revocation_reason
+        gathered.add(known.record, Origin(known.source, known.age_s(now)))
+    gathered.remarks.extend(f"{one.kid or 'an entry'} is left out: {one.why}" for one in skipped)
+    return KnownKeys(KeyRing(gathered.records.values()), gathered.origins, tuple(gathered.remarks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """What was gathered so far: the first record of each kid, with the earliest revocation of all."""
+
+    records: "dict[str, KeyRecord]"
+    origins: dict[str, Origin]
+    remarks: list[str]
+
+    def add(self, record: "KeyRecord", origin: Origin) -> None:
+        import msgspec
+
+        kid = record.kid
+        old = self.records.setdefault(kid, record)
+        first = self.origins.setdefault(kid, origin)
+        if (old.alg, old.public_key) != (record.alg, record.public_key):
+            self.remarks.append(f"{origin.source} knows another key as {kid} than {first.source}")
+        elif _revoked_from(record) < _revoked_from(old):
+            self.records[kid] = msgspec.structs.replace(
+                old, revoked_at=record.revoked_at, revocation_reason=record.revocation_reason
             )
-            remarks.append(f"{kid} is revoked, as {known.source} says")
-    remarks.extend(f"{one.kid or 'an entry'} is left out: {one.why}" for one in skipped)
-    return KnownKeys(KeyRing(records.values()), origins, tuple(remarks))
+            self.remarks.append(f"{kid} is revoked, as {origin.source} says")
+
+
+def _unrevoked(record: "KeyRecord") -> "KeyRecord":
+    import msgspec
+
+    return msgspec.structs.replace(record, revoked_at=None, revocation_reason=None)
+
+
+def _revoked_from(record: "KeyRecord") -> datetime:
+    """When the key stopped to be good; never is the end of time, and a time nobody can read its beginning."""
+    from mandates.keys import read_time
+
+    if record.revoked_at is None:
+        return datetime.max.replace(tzinfo=UTC)
+    return read_time(record.revoked_at) or datetime.min.replace(tzinfo=UTC)
 
 
 def read_records(path: Path, skipped: list["Skipped"]) -> Sequence["KeyRecord"]:

@@ -5,14 +5,19 @@ import re
 import shutil
 import stat
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from config.paths import DataFolder
 from events.canonical import document_hash
 from events.documents import read
+from hub.cli.errors import CommandError
+from hub.cli.known_keys import gather
+from hub.key_cache import KeyCache
 from mandates.documents import KeyRecord
 from mandates.keys import KeyRing, PrivateKey
 from mandates.signature import verify_document
@@ -196,6 +201,55 @@ def test_a_revocation_that_is_known_counts_against_an_older_file(
     told = aboyeur("verify", str(signed), "--keys", str(record), "--json")
     assert (told.code, told.json()["reason"]) == (1, "key_revoked")
     assert "revoked" in told.json()["remarks"][0]
+
+
+JULY, AUGUST = "2026-07-01T00:00:00Z", "2026-08-01T02:00:00+02:00"
+
+
+@pytest.mark.parametrize("first", ["named", "named too", "own", "cache"])
+@pytest.mark.parametrize("other", ["named", "named too", "own", "cache", None])
+def test_the_earliest_revocation_counts_wherever_it_is_known_from(
+    folder: DataFolder, tmp_path: Path, first: str, other: str | None
+) -> None:
+    # In the four places one key can be known from: revoked in July in `first`, in August in `other`.
+    key = PrivateKey.from_seed(bytes([75]) * 32, kid="baker#1")
+    bare = key.record(actor="baker", valid_from=datetime(2026, 1, 1, tzinfo=UTC))
+    record = dict.fromkeys(("named", "named too", "own", "cache"), bare)
+    if other is not None:
+        record[other] = msgspec.structs.replace(bare, revoked_at=AUGUST, revocation_reason="superseded")
+    record[first] = msgspec.structs.replace(bare, revoked_at=JULY, revocation_reason="compromised")
+    files = []
+    for place in ("named", "named too"):
+        files.append(tmp_path / f"{place}.json")
+        files[-1].write_bytes(msgspec.json.encode(record[place]))
+    folder.public_key("baker").write_bytes(msgspec.json.encode(record["own"]))
+    now = datetime(2026, 9, 1, tzinfo=UTC)
+    KeyCache(folder.known_keys).learn([record["cache"]], source="a file", at=now)
+    (gathered,) = gather(folder, files, now).ring
+    assert (gathered.revoked_at, gathered.revocation_reason) == (JULY, "compromised")
+
+
+def test_two_named_files_may_differ_about_a_revocation_and_nothing_else(
+    folder: DataFolder, tmp_path: Path
+) -> None:
+    now = datetime(2026, 9, 1, tzinfo=UTC)
+    bare = PrivateKey.from_seed(bytes([75]) * 32, kid="baker#1").record(actor="baker", valid_from=now)
+    files = [tmp_path / "one.json", tmp_path / "other.json"]
+    files[0].write_bytes(msgspec.json.encode(bare))
+    files[1].write_bytes(msgspec.json.encode(msgspec.structs.replace(bare, actor="miller", revoked_at=JULY)))
+    with pytest.raises(CommandError, match="differ"):
+        gather(folder, files, now)
+
+
+def test_a_revocation_of_another_key_by_that_name_is_a_remark(folder: DataFolder, tmp_path: Path) -> None:
+    now = datetime(2026, 9, 1, tzinfo=UTC)
+    bare = PrivateKey.from_seed(bytes([75]) * 32, kid="baker#1").record(actor="baker", valid_from=now)
+    (tmp_path / "one.json").write_bytes(msgspec.json.encode(bare))
+    other = msgspec.structs.replace(bare, public_key=OTHER_KEY, revoked_at=JULY)
+    KeyCache(folder.known_keys).learn([other], source="a file", at=now)
+    known = gather(folder, [tmp_path / "one.json"], now)
+    assert list(known.ring) == [bare]
+    assert known.remarks[0].startswith("a file knows another key as baker#1")
 
 
 def test_keys_of_others_are_listed_with_their_age_and_what_they_are_worth(
