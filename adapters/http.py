@@ -23,6 +23,7 @@ import msgspec
 from adapters.documents import CORE_VERSION, ExecuteRequest, ExecutionStatus, PresenceWord, StopRequest
 from adapters.protocol import DeviceError, DeviceUnreachable, StopAnswer
 from events.documents import DocumentError, from_plain, parse, write
+from events.versions import SPOKEN, speaks
 
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_PROBLEM_BYTES: Final = 16_384
@@ -40,7 +41,6 @@ _NEVER_SENT: Final = (
 )
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{2,127}")
 _HEADER_TEXT: Final = re.compile(r"[!-~]([ -~]*[!-~])?")
-_MINOR: Final = CORE_VERSION.rpartition(".")[0] + "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +318,8 @@ def _status(body: bytes, execution: str) -> ExecutionStatus:
         status = from_plain(ExecutionStatus, _plain(body))
     except DocumentError as error:
         raise _unreadable(str(error)) from None
-    if not status.core.startswith(_MINOR):
-        raise _unreadable(f"Core {status.core[:20]}, not {_MINOR}x")
+    if not speaks(status.core):
+        raise _unreadable(f"Core {status.core[:20]}, not {SPOKEN}")
     if execution not in (status.id, status.request):
         raise _unreadable("the status is of another execution")
     return status

@@ -28,7 +28,8 @@ LangMap = Annotated[dict[LangTag, UntrustedText], Meta(extra_json_schema=_FREE)]
 
 Name = Annotated[str, Meta(max_length=512)]
 """An identifier, a code or an address whose form nobody prescribes."""
-Date = Annotated[str, Meta(pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$(?!\n)")]
+DATE_PATTERN: Final = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$(?!\n)"
+Date = Annotated[str, Meta(pattern=DATE_PATTERN)]
 """An RFC 3339 full-date."""
 
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{2,127}$(?!\n)")]

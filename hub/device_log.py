@@ -6,6 +6,7 @@ from datetime import datetime
 
 from adapters.documents import ExecutionLog
 from events.documents import DocumentError, from_plain, parse
+from events.versions import other_version
 from mandates.documents import KeyRecord
 from mandates.keys import DuplicateKid, KeyRing
 from mandates.signature import verify_document
@@ -16,8 +17,8 @@ class JudgedLog:
     """A log and the verdict on it.
 
     Attributes:
-        reason: `ok`, a signature's verdict, or `unreadable`, `no_pinned_key`, `seen_after_revocation`,
-            `other_recipe`, `other_execution`.
+        reason: `ok`, a signature's verdict, or `unreadable`, `unsupported_version`, `no_pinned_key`,
+            `seen_after_revocation`, `other_recipe`, `other_execution`.
         document: the log's text, byte for byte; `None` where it is not even text.
         outcome: what the log says came of it, where it can be read.
         signed_at_unprotected: whether anyone could have written another `signedAt` beside the signature.
@@ -54,6 +55,8 @@ def judge_log(
         return JudgedLog("unreadable", None, None)
     try:
         plain = parse(raw)
+        if other_version(plain) is not None:
+            return JudgedLog("unsupported_version", text, None)
         log = from_plain(ExecutionLog, plain)
     except DocumentError:
         return JudgedLog("unreadable", text, None)

@@ -10,6 +10,7 @@ import httpx
 
 from events.canonical import digest
 from events.documents import DocumentError, from_plain, parse
+from events.versions import SPOKEN, other_version
 from hub.catalogues import CatalogueClient, CatalogueError
 from hub.entries import IncidentAccepted, IncidentQueued
 from hub.kitchen import Kitchen
@@ -66,10 +67,13 @@ class IncidentDesk:
         """What the report in `raw` would be, and what is wrong with it; nothing leaves the house.
 
         Raises:
-            OrderError: 400 not an incident report, 422 of an incident that nobody knows.
+            OrderError: 400 not an incident report, 422 of another version or an incident that nobody knows.
         """
         try:
             plain = parse(raw)
+            other = other_version(plain)
+            if other is not None:
+                raise OrderError(422, "unsupported_version", f"only Core {SPOKEN} is read, not {other}")
             report = from_plain(IncidentReport, plain)
         except DocumentError as error:
             raise OrderError(400, error.reason, f"{error.path}: {error.detail}") from None

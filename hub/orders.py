@@ -12,6 +12,7 @@ import msgspec
 from adapters.documents import CORE_VERSION, ExecuteRequest, Id, PresenceWord, Refusal, RefusalReason
 from events.canonical import digest
 from events.documents import DocumentError, OpenDocument, from_plain, parse
+from events.versions import SPOKEN, speaks
 from hub.directory import RecipeEntry, read_recalls
 from hub.entries import ExecutionAsked, PersonPresent
 from hub.executions.view import HubStatus
@@ -161,7 +162,7 @@ class OrderDesk:
         """Why the hub refuses, or else the devices that could be asked."""
         request = asked.request
         if request is None:
-            return _refusal("unsupported_version", f"this hub speaks Core {CORE_VERSION[:3]}.x")
+            return _refusal("unsupported_version", f"this hub speaks Core {SPOKEN}")
         recipe = self._recipe(asked)
         if isinstance(recipe, Refusal):
             return recipe
@@ -194,6 +195,7 @@ class OrderDesk:
             directory.appliances(),
             self._kitchen.vocabulary,
             now=self._kitchen.clock.wall(),
+            altitude_m=self._kitchen.settings.place.altitude_m,
         )
         if choice.refusal is not None:
             why = choice.refusal
@@ -351,7 +353,7 @@ class _AnyVersion(OpenDocument, frozen=True):
 def _asked(plain: Any) -> _Asked:
     if isinstance(plain, dict) and isinstance(plain.get("core"), str):
         core = plain["core"]
-        if not core.startswith("0.2."):
+        if not speaks(core):
             other = from_plain(_AnyVersion, plain)
             return _Asked(
                 other.id,

@@ -13,6 +13,7 @@ import msgspec
 
 from events.canonical import document_hash
 from events.documents import DocumentError, from_plain, parse
+from events.versions import other_version
 from mandates.documents import KeyRecord
 from mandates.keys import KeyRing
 from mandates.signature import verify_document
@@ -121,13 +122,14 @@ def _texts(raw: bytes, plain: Any) -> list[tuple[str, Any]]:
 def _judge(
     place: str, text: str, value: Any, *, issuers: Collection[str], ring: KeyRing, now: datetime
 ) -> NewRecall | PassedOver:
+    other = other_version(value)
     try:
+        if other is not None:
+            return PassedOver(document_hash(value), "unsupported_version", f"it is of Core {other}")
         recall = from_plain(Recall, value)
         hashed = document_hash(value)
     except DocumentError as error:
         return PassedOver(place, "unreadable", f"{error.path}: {error.detail}")
-    if not recall.core.startswith("0.2."):
-        return PassedOver(hashed, "unsupported_version", f"it is of Core {recall.core}")
     if recall.issuer not in issuers:
         return PassedOver(hashed, "foreign_issuer", f"{recall.issuer[:200]} does not issue here")
     verdict = verify_document(value, ring, first_seen=now)

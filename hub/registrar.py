@@ -8,6 +8,7 @@ from msgspec import Struct
 from adapters.protocol import DeviceError, DeviceUnreachable
 from events.canonical import document_hash
 from events.documents import Document, DocumentError, from_plain, parse, read
+from events.versions import other_version
 from hub import own_secrets
 from hub.brigade import Brigade
 from hub.directory import DeviceEntry
@@ -249,6 +250,9 @@ class Registrar:
             raw_capabilities = await adapter.capabilities()
             raw_limits = await adapter.safety_limits()
             capabilities = read(Capabilities, raw_capabilities)
+            other = other_version(parse(raw_limits))
+            if other is not None:
+                raise OrderError(422, "unsupported_version", f"{url}: its limits are of Core {other}")
             read(SafetyLimits, raw_limits)
         except (DeviceError, DeviceUnreachable) as error:
             raise OrderError(502, "unreachable", f"{url} gave no capabilities: {error}") from None

@@ -1,13 +1,17 @@
-"""Full reports on documents: every problem with its place, from our schema, from our strict reader, and of a
-recipe also what it means."""
+"""Full reports on documents: every problem with its place, from our schema, from our strict reader, and what
+no schema can say: the version, the calendar, and of a recipe what it means."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
+
 from events.documents import DocumentError, parse, read
 from events.envelope import read_event
+from events.versions import SPOKEN, other_version
+from hub.calendar import impossible_times
 from hub.document_kinds import EVENT, KINDS, kind_of
 from hub.event_types import event_registry
 from hub.schema_bundle import schema_of
@@ -26,11 +30,12 @@ class Problem:
 
     Attributes:
         path: where, as `$.member[0].member`.
-        reason: a reason of `DocumentError`, `unknown_kind`, the keyword of JSON Schema that does not hold, or
-            one of `safety.recipe_semantics`.
+        reason: a reason of `DocumentError`, `unknown_kind`, `unsupported_version` of another Core, `bad_time`
+            for what no calendar has, the keyword of JSON Schema that does not hold, or one of
+            `safety.recipe_semantics`.
         detail: in words; quotes nothing of the document's values.
         source: who found it: the guards of JSON `text`, the `schema`, the strict `reader`, or who asked what
-            the recipe means, its `meaning`.
+            it means, its `meaning`.
     """
 
     path: str
@@ -66,6 +71,8 @@ def validate(raw: bytes, kind: str | None = None) -> Report:
     read_problem = _by_reader(raw, kind)
     if read_problem is not None and not any(_same(read_problem, one) for one in problems):
         problems.append(read_problem)
+    problems.extend(_by_calendar(plain, kind))
+    problems.extend(_by_version(plain, kind, problems))
     if kind == "Recipe" and not problems:
         problems.extend(_by_meaning(raw, plain))
     return Report(kind, tuple(problems))
@@ -93,6 +100,23 @@ def _by_reader(raw: bytes, kind: str) -> Problem | None:
     except DocumentError as error:
         return Problem(error.path, error.reason, error.detail, "reader")
     return None
+
+
+def _by_version(plain: Any, kind: str, before: Sequence[Problem]) -> Iterator[Problem]:
+    """A version of Core that is not read here; text that is no version at all has been told before."""
+    names_core = any(member.encode_name == "core" for member in msgspec.structs.fields(KINDS[kind]))
+    if names_core and other_version(plain) is not None and not any(one.path == "$.core" for one in before):
+        yield Problem("$.core", "unsupported_version", f"only Core {SPOKEN} is read", "meaning")
+
+
+def _by_calendar(plain: Any, kind: str) -> Iterator[Problem]:
+    found = impossible_times(plain, KINDS[kind])
+    if kind == EVENT and isinstance(plain, dict) and isinstance(plain.get("type"), str):
+        event_type = event_registry().lookup(plain["type"])
+        if event_type is not None and event_type.data is not None:
+            found += [("data", *steps) for steps in impossible_times(plain.get("data"), event_type.data)]
+    for steps in found:
+        yield Problem(_path(steps), "bad_time", "no calendar has it", "meaning")
 
 
 def _by_meaning(raw: bytes, plain: Any) -> Iterator[Problem]:

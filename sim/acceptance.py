@@ -8,6 +8,7 @@ from events.canonical import document_hash
 from events.catalogue import InventoryItem
 from events.documents import DocumentError
 from events.seams import Clock
+from events.versions import SPOKEN, speaks
 from mandates.keys import read_time
 from safety.advice.sensor_trust import trusted_sensors
 from safety.allergens import AllergenFacts, why_blocked
@@ -81,8 +82,8 @@ class Acceptance:
 
     def objection(self, request: ExecuteRequest, *, busy: bool) -> Refusal | None:
         """What speaks against a request before its recipe is looked at."""
-        if not request.core.startswith("0.2."):
-            return _refuse("unsupported_version", f"this device reads Core 0.2, not {request.core}")
+        if not speaks(request.core):
+            return _refuse("unsupported_version", f"this device reads Core {SPOKEN}, not {request.core[:40]}")
         recalled = self._recalled(request.recipe, request.recipe_hash)
         if recalled is not None:
             return recalled

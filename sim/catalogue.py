@@ -15,6 +15,7 @@ from events import documents
 from events.documents import DocumentError
 from events.seams import Clock
 from events.times import format_date_time
+from events.versions import speaks
 from hub.http_server import serving
 from mandates.documents import KeyRecord
 from mandates.keys import PrivateKey
@@ -82,9 +83,11 @@ class Catalogue:
             answer = self._answer("/v1/incidents", {"received": True}, 202)
             key = request.headers.get("Idempotency-Key", "")
             try:
-                documents.read(IncidentReport, raw)
+                report = documents.read(IncidentReport, raw)
             except DocumentError as error:
                 return Response(str(error).encode(), status_code=400, media_type="text/plain")
+            if not speaks(report.core):
+                return Response(b"unsupported_version", status_code=422, media_type="text/plain")
             if answer.status_code == 202:
                 self.reports.setdefault(key, raw)
             return answer

@@ -85,8 +85,12 @@ def command(
 
 def _read(kind: type[T], path: Path) -> T:
     from events.documents import DocumentError, from_plain
+    from events.versions import SPOKEN, other_version
 
     document = read_document(path)
+    other = other_version(document)
+    if other is not None:
+        raise CommandError(f"{path} is of Core {plain(other)}, only {SPOKEN} is read", REFUSED)
     try:
         return from_plain(kind, document)
     except DocumentError as error:

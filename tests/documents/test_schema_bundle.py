@@ -24,7 +24,7 @@ from hub.records.log.mission import FOLLOWING
 from hub.schema_bundle import bundle, bundle_bytes, schema_of
 from hub.validation import validate
 from tests.documents.fuzzing import text_of
-from tests.documents.valid_documents import valid_documents
+from tests.documents.valid_documents import MANDATE, valid_documents
 from tests.events import samples
 from tests.events.mutants import mutant
 
@@ -190,6 +190,58 @@ def test_every_problem_is_reported_with_its_path() -> None:
     }
     assert [one.reason for one in validate(b'{"a":1,"a":2}').problems] == ["duplicate_key"]
     assert [one.reason for one in validate(b'{"a":1}').problems] == ["unknown_kind"]
+
+
+NAMING_CORE = sorted(kind for kind, many in valid_documents().items() if "core" in many[0])
+
+
+@pytest.mark.parametrize("version", ["9.9.9", "0.1.0", "0.20.0"])
+@pytest.mark.parametrize("kind", NAMING_CORE)
+def test_a_document_of_another_core_is_not_valid(kind: str, version: str) -> None:
+    document = valid_documents()[kind][0]
+    assert validate(text_of(document), kind).problems == ()
+    (problem,) = validate(text_of({**document, "core": version})).problems
+    assert (problem.path, problem.reason) == ("$.core", "unsupported_version")
+    (problem,) = validate(text_of({**document, "core": "next"})).problems
+    assert (problem.path, problem.reason) == ("$.core", "pattern")
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "members"),
+    [
+        ("ExecuteRequest", "$.serveBy", {"serveBy": "2026-02-30T10:00:00Z"}),
+        ("ExecuteRequest", "$.mandate.expires", {"mandate": {**MANDATE, "expires": "2025-02-29T10:00:00Z"}}),
+        (
+            "ExecutionLog",
+            "$.steps[0].startedAt",
+            {
+                "steps": [
+                    {
+                        "node": "n1",
+                        "op": "cw.op.simmer",
+                        "verifiedBy": "time",
+                        "envelopeOk": True,
+                        "startedAt": "2026-04-31T10:00:00Z",
+                    }
+                ]
+            },
+        ),
+        ("ExecutionStatus", "$.updatedAt", {"updatedAt": "0001-01-01T00:00:00+23:00"}),
+        ("IncidentReport", "$.date", {"date": "2026-02-30"}),
+        ("ConformanceReport", "$.date", {"date": "2026-11-31"}),
+    ],
+)
+def test_a_time_that_no_calendar_has_is_not_valid(kind: str, path: str, members: dict[str, Any]) -> None:
+    document = {**valid_documents()[kind][0], **members}
+    found = {(one.path, one.reason) for one in validate(text_of(document)).problems}
+    assert (path, "bad_time") in found
+
+
+def test_a_time_in_the_data_of_an_event_is_held_against_the_calendar() -> None:
+    question = {**samples.QUESTION, "data": {**samples.QUESTION["data"], "expiresAt": "2026-02-30T12:00:00Z"}}
+    assert ("$.data.expiresAt", "bad_time") in {
+        (one.path, one.reason) for one in validate(text_of(question)).problems
+    }
 
 
 def test_the_command_says_valid_or_what_is_wrong_and_exits_1(tmp_path: Path, capsys: Any) -> None:

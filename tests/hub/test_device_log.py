@@ -47,6 +47,14 @@ def judge(
     )
 
 
+@pytest.mark.parametrize("more", [{}, {"mood": "fine"}])
+@pytest.mark.parametrize("core", ["9.9.9", "0.1.0"])
+def test_a_log_of_another_core_is_not_understood(core: str, more: dict[str, Any]) -> None:
+    judged = judge(sign_document({**LOG, **more, "core": core}, KEY, signed_at=MAY))
+    assert (judged.reason, judged.outcome) == ("unsupported_version", None)
+    assert judged.document is not None
+
+
 @pytest.mark.parametrize(("form", "unprotected"), [("header", False), ("hash", True)])
 def test_the_verdict_on_a_log_says_whether_its_time_is_protected(form: Form, unprotected: bool) -> None:
     judged = judge(sign_document(LOG, KEY, signed_at=MAY, form=form))

@@ -74,6 +74,12 @@ FORGED: tuple[tuple[str, dict[str, Any], tuple[KeyRecord, ...], str], ...] = (
     ("a key that is over", recall(at=NOW - timedelta(days=20)), (RECORD,), "key_not_valid_at_signing_time"),
     ("an unknown member", {**recall(), "unrecall": True}, (RECORD,), "unreadable"),
     ("another Core", recall(core="0.3.0"), (RECORD,), "unsupported_version"),
+    (
+        "another Core, with members of its own",
+        recall(core="9.9.9", colour="red"),
+        (RECORD,),
+        "unsupported_version",
+    ),
     ("no object", {"core": 5}, (RECORD,), "unreadable"),
 )
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from config.settings import Catalogues
@@ -78,6 +79,17 @@ async def test_what_was_shown_arrives_word_for_word_and_once(tmp_path: Path) -> 
             return bool(row["deliveries"][0]["accepted"])
 
         await until(settled)
+
+
+async def test_a_report_of_another_core_goes_nowhere(tmp_path: Path) -> None:
+    async with reporting(tmp_path) as (catalogue, kitchen):
+        text = report(core="9.9.9").encode()
+        async with kitchen.client() as http:
+            answer = await http.post("/v1/incidents/preview", content=text)
+        assert (answer.status_code, answer.json()["title"]) == (422, "unsupported_version")
+        async with httpx.AsyncClient() as stranger:
+            assert (await stranger.post(f"{catalogue.base}/v1/incidents", content=text)).status_code == 422
+        assert catalogue.reports == {}
 
 
 @pytest.mark.parametrize(

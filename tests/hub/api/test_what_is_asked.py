@@ -191,6 +191,15 @@ async def test_safety_limits_are_the_strictest_of_each_id_whichever_came_first(t
         assert (await http.get("/v1/safety-limits")).json() == document
 
 
+async def test_a_device_with_limits_of_another_core_is_not_registered(tmp_path: Path) -> None:
+    hob = ScriptedDevice("hob")
+    async with house(tmp_path, hob) as kitchen, kitchen.client() as http:
+        assert (await http.delete("/v1/devices/hob")).status_code == 204
+        hob.limits = {**limits(), "core": "0.3.0", "moods": []}
+        answer = await http.post("/v1/devices", json={"name": "hob", "url": hob.url})
+        assert is_problem(answer, 422)["title"] == "unsupported_version"
+
+
 async def test_a_devices_keys_are_pinned_when_it_is_registered(tmp_path: Path) -> None:
     hob = ScriptedDevice("hob")
     async with house(tmp_path, hob) as kitchen, kitchen.client() as http:

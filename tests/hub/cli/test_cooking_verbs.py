@@ -75,6 +75,17 @@ def test_dryrun_says_which_file_is_none(aboyeur: Callable[..., Any], papers: dic
     assert aboyeur("dryrun", papers["koshari"], "nowhere.json").code == 2
 
 
+def test_dryrun_takes_no_limits_of_another_core(
+    aboyeur: Callable[..., Any], papers: dict[str, str], tmp_path: Path
+) -> None:
+    pack = {**json.loads(Path(papers["limits"]).read_text()), "core": "0.3.0"}
+    (tmp_path / "newer.json").write_text(json.dumps(pack))
+    ended = aboyeur(
+        "dryrun", papers["koshari"], papers["demo-hob-robot"], "--limits", str(tmp_path / "newer.json")
+    )
+    assert (ended.code, "only 0.2.x is read" in ended.err) == (1, True)
+
+
 def test_another_vocabulary_may_be_given(
     aboyeur: Callable[..., Any], papers: dict[str, str], tmp_path: Path
 ) -> None:
