@@ -81,6 +81,18 @@ def default_data_folder(environ: Mapping[str, str]) -> Path:
     return base / "aboyeur"
 
 
+def read_at_most(path: Path, most: int) -> bytes:
+    """The bytes of `path`, or the first `most` + 1 of them: whoever gets that many refuses them.
+
+    A device or a pipe may give bytes without end.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(most + 1)
+
+
 def write_private(path: Path, content: bytes) -> None:
     """Write `content` to `path`, readable by its owner alone, whole or not at all, and synced to disk.
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
+from config.paths import read_at_most
 from events.documents import Document, DocumentError, from_plain, parse
 
 FILES_MOST: Final = 1_000
@@ -46,15 +47,16 @@ class FolderError(ValueError):
 
 
 def read_folder(folder: Path) -> list[Suite]:
-    """Every JSON file in `folder` and below it, in the order of their names.
+    """Every `*.json` in `folder` and below it, in the order of their names.
 
-    A file that holds no vectors is a suite with an error: skipping it would make a broken one look passed.
+    What holds no vectors is a suite with an error, and so is a folder or a link to nothing of that name:
+    skipping one would make a broken suite look passed.
 
     Raises:
         FolderError: no such file, or more than `FILES_MOST`.
     """
     try:
-        paths = sorted(path for path in folder.rglob("*.json") if path.is_file())
+        paths = sorted(folder.rglob("*.json"))
     except OSError as error:
         raise FolderError(f"{folder} cannot be read: {error.strerror}") from None
     if not paths:
@@ -82,8 +84,10 @@ def suite_name(path: Path) -> str:
 
 
 def _suite(path: Path, name: str) -> Suite:
+    if not path.is_file():
+        return Suite(name, error="no file, or a link to none")
     try:
-        vectors = read_vectors(path.read_bytes())
+        vectors = read_vectors(read_at_most(path, MAX_FILE_BYTES))
     except OSError as error:
         return Suite(name, error=f"cannot be read: {error.strerror}")
     except DocumentError as error:

@@ -1,6 +1,7 @@
 """Conformance vectors: ours in every clone, the public ones where they lie beside it (Core §1)."""
 
 import copy
+import os
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,27 @@ def test_a_file_without_vectors_is_a_failed_suite_and_not_a_skipped_one(
     (result,) = run(read_folder(tmp_path))
     assert (result.ok, result.suite.name) == (False, "broken")
     assert word in result.failures[0].why
+
+
+def test_what_is_called_a_vector_file_and_is_none_is_a_failed_suite(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes((FOLDER / "hash.json").read_bytes())
+    (tmp_path / "c.json").symlink_to(tmp_path / "gone")
+    (tmp_path / "d.json").mkdir()
+    (tmp_path / "d.json" / "x.json").write_bytes(b"[]")
+    os.mkfifo(tmp_path / "e.json")
+    (tmp_path / "f.json").symlink_to("/dev/zero")
+    results = run(read_folder(tmp_path))
+    assert [(one.suite.name, one.ok) for one in results] == [
+        ("a", True), ("c", False), ("d", False), ("d-json/x", False), ("e", False), ("f", False)
+    ]  # fmt: skip
+    assert all("no file" in results[place].failures[0].why for place in (1, 2, 4, 5))
+
+
+def test_a_vector_file_is_read_to_its_bound_and_no_further(tmp_path: Path) -> None:
+    (tmp_path / "vast.json").touch()
+    os.truncate(tmp_path / "vast.json", 2**42)  # no disk is taken, and no memory holds it
+    (result,) = run(read_folder(tmp_path))
+    assert "too_large" in result.failures[0].why
 
 
 def test_a_folder_without_files_or_with_too_many_is_refused(tmp_path: Path) -> None:
