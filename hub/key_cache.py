@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from config.paths import PRIVATE_FILE, write_private
+from config.paths import PRIVATE_FILE, read_at_most, write_private
 from events.documents import Document, DocumentError, read
 from events.times import format_date_time
 from mandates.documents import DateTime, KeyRecord
@@ -146,7 +146,7 @@ class KeyCache:
             KeyCacheError: there is a file and it cannot be read.
         """
         try:
-            raw = self._path.read_bytes()
+            raw = read_at_most(self._path, MAX_FILE_BYTES)
         except FileNotFoundError:
             return ()
         except OSError as error:

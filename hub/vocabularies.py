@@ -3,6 +3,8 @@
 from importlib.resources import files
 from pathlib import Path
 
+from config.paths import read_at_most
+from events.documents import MAX_DOCUMENT_BYTES
 from safety.allergens import INGREDIENT_ALLERGENS_RESOURCE, AllergenFacts
 from safety.units import UNITS_RESOURCE, Units
 from safety.vocabulary import (
@@ -27,7 +29,7 @@ def read_vocabulary(path: Path | None) -> Vocabulary:
         OSError: the file cannot be read.
         DocumentError: it holds no vocabulary.
     """
-    return own_vocabulary() if path is None else Vocabulary.from_bytes(path.read_bytes())
+    return own_vocabulary() if path is None else Vocabulary.from_bytes(read_at_most(path, MAX_DOCUMENT_BYTES))
 
 
 def own_units() -> Units:

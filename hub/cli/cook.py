@@ -112,10 +112,13 @@ def _first_word(invocation: Invocation, hub: "HubClient", status: dict[str, Any]
 def _read_pass(path: Path | None) -> dict[str, Any] | None:
     import msgspec
 
+    from config.paths import read_at_most
+    from events.documents import MAX_DOCUMENT_BYTES
+
     if path is None:
         return None
     try:
-        given = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        given = msgspec.json.decode(read_at_most(path, MAX_DOCUMENT_BYTES), type=dict[str, Any])
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}", USAGE) from None
     except (msgspec.DecodeError, RecursionError):

@@ -24,13 +24,16 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of `path`.
+    """The bytes of `path`; of more than a document may have, one more than that, which no reader takes.
 
     Raises:
         CommandError: the file cannot be read.
     """
+    from config.paths import read_at_most
+    from events.documents import MAX_DOCUMENT_BYTES
+
     try:
-        return path.read_bytes()
+        return read_at_most(path, MAX_DOCUMENT_BYTES)
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}", USAGE) from None
 

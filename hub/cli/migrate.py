@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hub.cli.documents import read_document, read_file
+from hub.cli.documents import read_document
 from hub.cli.errors import OK, REFUSED, CommandError
 from hub.cli.options import as_json
 from hub.cli.tables import plain, print_json, print_line
@@ -115,10 +115,11 @@ def _write(file: Path, text: str) -> Path:
     """
     from config.paths import sync_folder
 
-    old, mode = read_file(file), file.stat().st_mode & 0o777
     kept = file.with_name(f"{file.name}.v01")
     part = file.with_name(f".{file.name}.part")
     try:
+        # All of it, whatever it became since it was read: it is about to be replaced.
+        old, mode = file.read_bytes(), file.stat().st_mode & 0o777
         with kept.open("xb") as backup:
             backup.write(old)
         part.write_text(text, "utf-8")

@@ -59,14 +59,15 @@ def add(
 
 
 def _record(invocation: Invocation, person: str, key: Path | None) -> object:
-    from events.documents import DocumentError, read
+    from config.paths import read_at_most
+    from events.documents import MAX_DOCUMENT_BYTES, DocumentError, read
     from mandates.documents import KeyRecord
 
     path = key or invocation.folder.public_key(person)
     if key is None and not path.exists():
         return None
     try:
-        record = read(KeyRecord, path.read_bytes())
+        record = read(KeyRecord, read_at_most(path, MAX_DOCUMENT_BYTES))
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}", USAGE) from None
     except DocumentError as error:

@@ -32,6 +32,8 @@ def add(invocation: Invocation, *, files: tuple[Path, ...], as_json: bool) -> No
     Example:
       aboyeur recipes add koshari.json lentil-soup.json
     """
+    from config.paths import read_at_most
+    from events.documents import MAX_DOCUMENT_BYTES
     from hub.cli.client import HubProblem
 
     added: list[dict[str, Any]] = []
@@ -39,7 +41,11 @@ def add(invocation: Invocation, *, files: tuple[Path, ...], as_json: bool) -> No
     with invocation.hub() as hub:
         for file in files:
             try:
-                answer = hub.post("/v1/recipes", file.read_bytes())
+                raw = read_at_most(file, MAX_DOCUMENT_BYTES)
+                if len(raw) > MAX_DOCUMENT_BYTES:
+                    refused.append(f"{file}: more than {MAX_DOCUMENT_BYTES} bytes")
+                    continue
+                answer = hub.post("/v1/recipes", raw)
             except OSError as error:
                 refused.append(f"{file}: cannot be read: {error.strerror}")
             except HubProblem as problem:

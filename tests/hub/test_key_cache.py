@@ -1,6 +1,7 @@
 """Keys others published, kept for when they cannot be asked: age, rotation, revocation, changed keys."""
 
 import json
+import os
 import stat
 import threading
 from datetime import UTC, datetime, timedelta
@@ -130,6 +131,24 @@ def test_a_file_that_is_none_is_named_and_not_overwritten(
     with pytest.raises(KeyCacheError, match=r"known-keys\.json"):
         cache.learn([record()], source=SOURCE, at=AT)
     assert path.read_bytes() == content
+
+
+def test_a_cache_without_end_is_not_read_to_it(cache: KeyCache, tmp_path: Path) -> None:
+    (tmp_path / "known-keys.json").touch()
+    os.truncate(tmp_path / "known-keys.json", 2**42)
+    with pytest.raises(KeyCacheError, match="too_large"):
+        cache.read()
+
+
+def test_a_link_in_the_locks_place_is_not_followed(cache: KeyCache, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / ".known-keys.json.lock").symlink_to(elsewhere)
+    with pytest.raises(KeyCacheError, match=r"known-keys\.json\.lock cannot be opened"):
+        cache.learn([record()], source=SOURCE, at=AT)
+    with pytest.raises(KeyCacheError, match=r"known-keys\.json\.lock cannot be opened"):
+        cache.forget(OLD.kid)
+    assert not elsewhere.exists()
+    assert cache.read() == ()
 
 
 def test_readings_at_the_same_time_lose_none_of_what_was_learned(tmp_path: Path) -> None:

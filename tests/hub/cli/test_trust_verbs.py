@@ -1,6 +1,7 @@
 """hash, sign, verify, keys, disclose, conformance: documents and their signatures from the command line."""
 
 import json
+import os
 import re
 import shutil
 import stat
@@ -80,6 +81,43 @@ def test_what_is_no_document_is_said_in_words(
     ended = aboyeur(verb, str(path))
     assert ended.code == code
     assert word in ended.err
+
+
+@pytest.mark.parametrize(
+    "words", [("hash",), ("sign",), ("verify",), ("validate",), ("keys", "import"), ("verify", "--keys")]
+)
+def test_no_file_is_read_beyond_what_a_document_may_have(
+    aboyeur: Callable[..., Any], tmp_path: Path, key: KeyRecord, words: tuple[str, ...]
+) -> None:
+    vast = tmp_path / "vast.json"
+    vast.touch()
+    os.truncate(vast, 2**42)  # no disk is taken, and no memory holds it
+    before = [str(tmp_path / "order.json")] if words[-1] == "--keys" else []
+    (tmp_path / "order.json").write_text(json.dumps(ORDER))
+    ended = aboyeur(*words[:1], *before, *words[1:], str(vast))
+    assert ended.code == 1
+    assert "too_large" in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("recipes", "add"), 1),
+        (("people", "add", "person:ben", "--key"), 2),
+        (("cook", "koshari", "--agent-pass"), 2),
+        (("envelope", "cw.op.simmer", "--vocabulary"), 1),
+    ],
+)
+def test_no_file_for_the_hub_is_read_without_end_either(
+    aboyeur: Callable[..., Any], tmp_path: Path, hub: Any, words: tuple[str, ...], code: int
+) -> None:
+    vast = tmp_path / "vast.json"
+    vast.touch()
+    os.truncate(vast, 2**42)
+    ended = aboyeur(*words, str(vast), url=hub.url)
+    assert ended.code == code
+    assert "vast.json" in ended.out + ended.err
+    assert [asked for asked in hub.asked if asked.method == "POST"] == []
 
 
 @pytest.mark.parametrize("form", ["header", "hash"])
