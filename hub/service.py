@@ -26,7 +26,7 @@ from events.mosquitto import verify_password
 from events.mqtt import MqttSettings, MqttTransport
 from events.seams import Clock, Ids
 from events.transport import Transport
-from hub import own_secrets
+from hub import damage, own_secrets
 from hub.api.app import build
 from hub.brigade import Brigade
 from hub.bus import Bus
@@ -63,9 +63,7 @@ class LogDamaged(Exception):
     """The event log is not what it was; the text says how. Nothing was repaired."""
 
     def __init__(self, findings: list[Finding]) -> None:
-        lines = "; ".join(
-            f"{one.reason}{'' if one.seq is None else f' at {one.seq}'}: {one.detail}" for one in findings
-        )
+        lines = "; ".join(damage.in_words(one) for one in findings)
         super().__init__(
             f"the event log is damaged ({lines}). Look at all of it: aboyeur rebuild --check. Then restore "
             "a backup (aboyeur restore), or take note and go on (aboyeur serve --accept-damage)"
@@ -219,7 +217,9 @@ class _Hub:
         store = self._seams.store(database)
         head = self._seams.head(last.enter_context(HeadFile(settings.folder.head)))
         log_id = await store.run(lambda connection: log_identity(connection, self._ids))
-        findings = await store.run(lambda connection: check_at_start(connection, log_id, head))
+        findings = await store.run(
+            lambda connection: damage.unknown(connection, check_at_start(connection, log_id, head))
+        )
         if findings and accept_damage_by is None:
             raise LogDamaged(findings)
         writer = Writer(store, Journal(log_id, settings.kitchen, head), self._clock)
@@ -229,9 +229,7 @@ class _Hub:
         if findings and accept_damage_by is not None:
             _LOG.warning("%s takes note of a damaged log: %s", accept_damage_by, findings)
             await self._kitchen.recorder.record(
-                DamageAccepted(
-                    by=accept_damage_by, findings=[f"{one.reason}: {one.detail}" for one in findings]
-                )
+                DamageAccepted(by=accept_damage_by, findings=[damage.in_words(one) for one in findings])
             )
 
     async def _read_open_work(self) -> None:

@@ -129,7 +129,11 @@ def found_household(folder: Path, **changes: Any) -> Household:
 
 @asynccontextmanager
 async def running_hub(
-    household: Household, *, seams: Seams | None = None, clock: Clock | None = None
+    household: Household,
+    *,
+    seams: Seams | None = None,
+    clock: Clock | None = None,
+    accept_damage_by: str | None = None,
 ) -> AsyncGenerator[None]:
     """Run the household's hub in this event loop, from when it is ready to when it has closed."""
     stopping, ready = anyio.Event(), anyio.Event()
@@ -142,6 +146,7 @@ async def running_hub(
             stopping=stopping,
             seams=seams,
             ready=ready,
+            accept_damage_by=accept_damage_by,
         )
 
     async with anyio.create_task_group() as tasks:

@@ -7,7 +7,6 @@ shorter one that is whole. This file remembers how far it once was.
 import json
 import os
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -157,7 +156,7 @@ def check_at_start(connection: sqlite3.Connection, log_id: str, keeper: HeadKeep
     """The head and the newest `NEWEST_ROWS` rows (and all rows since the head).
 
     Where nothing is wrong the kept head is brought up to the log's end; otherwise nothing is changed: whoever
-    goes on writing all the same must say so first (see `damage_payload`).
+    goes on writing all the same must say so first.
 
     Returns:
         What is wrong; empty when all is well.
@@ -182,13 +181,6 @@ def check_at_start(connection: sqlite3.Connection, log_id: str, keeper: HeadKeep
     if not findings and kept != now:
         keeper.write(now)
     return findings
-
-
-def damage_payload(findings: Sequence[Finding]) -> bytes:
-    """What an entry says that records `findings` before the log goes on: RFC 8785 bytes."""
-    return canonical(
-        {"findings": [{"detail": one.detail, "reason": one.reason, "seq": one.seq} for one in findings]}
-    )
 
 
 def _write_slot(count: int, head: Head) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hub.records.log.chain import Entry, Finding, Head, chain_head, verify
-from hub.records.log.head import NEWEST_ROWS, HeadFile, HeadUnreadable, check_at_start, damage_payload
+from hub.records.log.head import NEWEST_ROWS, HeadFile, HeadUnreadable, check_at_start
 from hub.store.database import StoreUnusable, open_reader, open_writer
 from hub.store.rebuild import Report
 from hub.store.rebuild import check as rebuild_check
@@ -336,8 +336,3 @@ def test_findings_are_bounded(filled: Filled) -> None:
     assert len(verify(connection, LOG, 1, 300, most=7)) == 7
     assert chain_head(connection, LOG).seq == 300
     connection.close()
-
-
-def test_damage_can_be_written_into_the_log_as_an_entry_of_its_own() -> None:
-    payload = damage_payload([Finding("gap", 15, "rows 15 to 16 are missing")])
-    assert payload == b'{"findings":[{"detail":"rows 15 to 16 are missing","reason":"gap","seq":15}]}'
