@@ -9,6 +9,7 @@ import base64
 import hashlib
 import hmac
 import os
+import pwd
 import re
 import shutil
 import tempfile
@@ -21,6 +22,8 @@ from events.access_rights import HUB, kitchen_level
 HASH_ITERATIONS = 1_000  # the secrets are 256 random bits: nothing to guess, so nothing to stretch
 MOST_HASH_ITERATIONS = 1_000_000
 SALT_BYTES = 12  # the only length that Mosquitto 2.0 reads
+ITS_USER = "mosquitto"
+"""The system user that Mosquitto becomes by itself when root starts it."""
 MOST_MESSAGE_BYTES = 256 * 1024
 MOST_QUEUED = 100_000
 MOST_QUEUED_BYTES = 256 * 1024 * 1024
@@ -175,6 +178,36 @@ def broker_settings(
     return "\n".join(lines) + "\n"
 
 
+def user_for(*folders: Path) -> str | None:
+    """The system user to run Mosquitto as, so that what is written into `folders` now can be read then.
+
+    None where the caller is not root: Mosquitto then stays who starts it. For root it is the user
+    `mosquitto`, or root itself where that user is missing or cannot get to one of the folders.
+    """
+    if os.geteuid() != 0:
+        return None
+    try:
+        entry = pwd.getpwnam(ITS_USER)
+    except KeyError:
+        return "root"
+    groups = frozenset(os.getgrouplist(ITS_USER, entry.pw_gid))
+    return ITS_USER if all(_may_enter(folder, entry.pw_uid, groups) for folder in folders) else "root"
+
+
+def _may_enter(folder: Path, user: int, groups: Collection[int]) -> bool:
+    """Whether that user gets into `folder`, as far as the folders on the way there exist."""
+    place = folder.resolve()
+    for step in (place, *place.parents):
+        try:
+            found = step.stat()
+        except FileNotFoundError:
+            continue
+        shift = 6 if found.st_uid == user else 3 if found.st_gid in groups else 0
+        if not found.st_mode >> shift & 0o1:
+            return False
+    return True
+
+
 def write_configuration(
     directory: Path,
     *,
@@ -217,10 +250,13 @@ def write_configuration(
             raise ValueError(f"the password of {user} is not hashed")
     rights = access_list(kitchen, devices, readers)
     settings = broker_settings(directory, data_directory, listeners, run_as)
+    owner = run_as if os.geteuid() == 0 else None
+    made = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True)
     data_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    owner = run_as if os.geteuid() == 0 else None
     if owner is not None:
+        if made:
+            shutil.chown(directory, owner)
         shutil.chown(data_directory, owner)
     logins = "".join(f"{user}:{stored}\n" for user, stored in sorted(passwords.items()))
     _replace(directory / "passwd", logins, owner)

@@ -1,12 +1,14 @@
 """`aboyeur broker`: a real MQTT broker for a home."""
 
+import shutil
 from pathlib import Path
 
 import click
 
 from hub.cli.errors import REFUSED, USAGE, CommandError
 from hub.cli.invocation import Invocation
-from hub.cli.tables import print_line
+from hub.cli.options import as_json
+from hub.cli.tables import print_json, print_line
 
 
 @click.group("broker", short_help="Set up a real MQTT broker for a home.")
@@ -27,7 +29,13 @@ def command() -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="Where Mosquitto keeps what it must not lose.  [default: DIRECTORY/state]",
 )
-@click.option("--run-as", metavar="USER", help="System user that Mosquitto becomes when root starts it.")
+@click.option(
+    "--run-as",
+    metavar="USER",
+    help="System user that Mosquitto becomes when root starts it.  [default, for root: mosquitto, or root "
+    "where that user cannot get to DIRECTORY]",
+)
+@as_json
 @click.pass_obj
 def config(
     invocation: Invocation,
@@ -39,6 +47,7 @@ def config(
     tls_key: Path | None,
     state: Path | None,
     run_as: str | None,
+    as_json: bool,
 ) -> None:
     """Write Mosquitto's configuration, access list and passwords for this hub into DIRECTORY.
 
@@ -51,7 +60,7 @@ def config(
     """
     from config.settings import is_loopback
     from events.access_rights import HUB
-    from events.mosquitto import Listener, TlsFiles, write_configuration
+    from events.mosquitto import Listener, TlsFiles, user_for, write_configuration
     from hub import enrol
     from hub.own_secrets import SecretsMissing
     from hub.store.database import StoreUnusable
@@ -63,16 +72,18 @@ def config(
     host = listen or settings.broker.host
     embedded = settings.broker.kind == "embedded"
     number = port or ((8883 if tls else 1883) if embedded else settings.broker.port)
+    kept = state or directory / "state"
+    user = run_as or user_for(directory, kept)
     try:
         passwords = enrol.broker_credentials(settings.data)
         written = write_configuration(
             directory,
             kitchen=settings.kitchen,
-            data_directory=state or directory / "state",
+            data_directory=kept,
             listeners=[Listener(host, number, tls)],
             passwords=passwords,
             devices=[user for user in passwords if user != HUB],
-            run_as=run_as,
+            run_as=user,
         )
     except ValueError as error:
         raise CommandError(str(error), USAGE) from None
@@ -80,14 +91,24 @@ def config(
         raise CommandError(str(error), REFUSED) from None
     except (OSError, LookupError) as error:
         raise CommandError(f"{directory}: {error}", REFUSED) from None
-    print_line(f"Wrote {written}, acl and passwd beside it.\nStart it: mosquitto -c {written}")
-    if embedded:
+    if user == "root" and run_as is None:
+        click.echo(
+            "aboyeur: warning: Mosquitto will run as root: there is no user mosquitto here, or it cannot get "
+            f"to {directory}; choose a folder it can enter, or --run-as USER",
+            err=True,
+        )
+    if as_json:
+        print_json({"configuration": str(written), "host": host, "port": number, "runAs": user})
+    else:
+        program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+        print_line(f"Wrote {written}, acl and passwd beside it.\nStart it: {program} -c {written}")
+    if embedded and not as_json:
         reached = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
         print_line(
             f'Then let the hub use it, in {invocation.folder.settings}:\n  [broker]\n  kind = "mosquitto"\n'
             f'  host = "{reached}"\n  port = {number}'
         )
-    if embedded and tls is not None:
+    if embedded and tls is not None and not as_json:
         print_line('  tls_ca = "the CA certificate that signed --tls-cert, in PEM form"')
     if tls is None and not is_loopback(host):
         click.echo("aboyeur: warning: without --tls-cert passwords travel readable in your network", err=True)

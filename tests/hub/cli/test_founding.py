@@ -1,10 +1,13 @@
 """Making a hub, checking its log and writing its broker's configuration: verbs that need no running hub."""
 
 import json
+import os
+import pwd
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -159,26 +162,54 @@ def test_what_the_broker_verb_says_to_write_makes_valid_settings(
     assert "passwords travel readable" in ended.err
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user of this machine can get to, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.mosquitto
-def test_mosquitto_takes_the_configuration(
-    found: Callable[..., Any], place: DataFolder, tmp_path: Path
+@pytest.mark.parametrize("closed", [False, True], ids=["where mosquitto can enter", "where it cannot"])
+def test_mosquitto_takes_the_configuration_as_whoever_wrote_it(
+    found: Callable[..., Any], open_folder: Path, closed: bool
 ) -> None:
     program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
     if program is None:
         pytest.skip("mosquitto is not installed (tests/install-system.sh)")
+    if closed:
+        open_folder.chmod(0o700)
     assert found("init", "--owner", "person:anna").code == 0
-    user = Path.home().owner()
-    ended = found("broker", "config", str(tmp_path / "m"), "--port", "28831", "--run-as", user)
+    ended = found("broker", "config", str(open_folder / "m"), "--port", "28831", "--json")
     assert ended.code == 0, ended.err
+    wanted = None if os.geteuid() else "root" if closed else "mosquitto"
+    assert ended.json() == {
+        "configuration": str(open_folder / "m" / "mosquitto.conf"),
+        "host": "127.0.0.1",
+        "port": 28831,
+        "runAs": wanted,
+    }
+    assert ("Mosquitto will run as root" in ended.err) == (wanted == "root")
     # It listens until it is ended; a configuration it cannot take ends it at once, with words.
     process = subprocess.Popen(
-        [program, "-c", str(tmp_path / "m" / "mosquitto.conf")], stderr=subprocess.PIPE
+        [program, "-c", str(open_folder / "m" / "mosquitto.conf")], stderr=subprocess.PIPE
     )
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(1)
     process.terminate()
     _, words = process.communicate(timeout=10)
     assert b"Error" not in words
+
+
+def test_root_gives_the_files_to_the_user_it_names(found: Callable[..., Any], tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    assert found("init", "--owner", "person:anna").code == 0
+    nobody = pwd.getpwnam("nobody").pw_uid
+    assert found("broker", "config", str(tmp_path / "m"), "--run-as", "nobody").code == 0
+    assert {path.stat().st_uid for path in (tmp_path / "m").iterdir()} == {nobody}
+    assert "user nobody\n" in (tmp_path / "m" / "mosquitto.conf").read_text()
 
 
 @pytest.mark.parametrize(
