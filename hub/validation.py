@@ -67,11 +67,10 @@ def validate(raw: bytes, kind: str | None = None) -> Report:
     if kind is None:
         known = ", ".join(KINDS)
         return Report(None, (Problem("$", "unknown_kind", f"name one with --kind: {known}", "text"),))
-    problems = list(_by_schema(plain, kind))
+    problems = [*_by_schema(plain, kind), *_by_calendar(plain, kind)]
     read_problem = _by_reader(raw, kind)
     if read_problem is not None and not any(_same(read_problem, one) for one in problems):
         problems.append(read_problem)
-    problems.extend(_by_calendar(plain, kind))
     problems.extend(_by_version(plain, kind, problems))
     if kind == "Recipe" and not problems:
         problems.extend(_by_meaning(raw, plain))
@@ -124,9 +123,30 @@ def _by_meaning(raw: bytes, plain: Any) -> Iterator[Problem]:
         yield Problem(found.path, found.reason, found.detail, "meaning")
 
 
+_MEMBER = re.compile(r"field `([^`]+)`")
+_SOME_STEP = r"(?:\.[A-Za-z0-9_@$-]+|\[[^\]]*\])"
+
+
 def _same(ours: Problem, theirs: Problem) -> bool:
-    """Whether the reader tells again what the schema told: it names an object where that names its member."""
-    return theirs.path == ours.path or theirs.path.startswith((f"{ours.path}.", f"{ours.path}["))
+    """Whether the reader tells again what was told: the same place, and the same member if it names one."""
+    named = _MEMBER.search(ours.detail)
+    if _at(ours.path, theirs.path):
+        return named is None or _quotes(theirs.detail, named[1])
+    # The one names an object and says which member of it is wrong, where the other names the member.
+    holder, _, member = theirs.path.rpartition(".")
+    if _at(ours.path, holder):
+        return named is None and re.search(rf"\b{re.escape(member)}\b", ours.detail) is not None
+    holder, _, member = ours.path.rpartition(".")
+    return holder == theirs.path and _quotes(theirs.detail, member)
+
+
+def _at(ours: str, theirs: str) -> bool:
+    """Whether the reader's path, which names no key of a map, may be that path."""
+    return re.fullmatch(_SOME_STEP.join(map(re.escape, ours.split("[...]"))), theirs) is not None
+
+
+def _quotes(detail: str, name: str) -> bool:
+    return f"'{name}'" in detail or f'"{name}"' in detail
 
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_@$-]+")

@@ -72,7 +72,7 @@ class Money(Document, frozen=True):
 
     def __post_init__(self) -> None:
         if self.currency not in CURRENCIES:
-            raise ValueError(f"{self.currency} is no currency of ISO 4217")
+            raise ValueError("no currency of ISO 4217")
 
 
 class AgentInfo(Document, frozen=True):

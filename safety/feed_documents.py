@@ -69,4 +69,7 @@ class IncidentReport(Document, frozen=True):
     contributing_factors: list[Factor] | None = None
 
     def __post_init__(self) -> None:
-        date.fromisoformat(self.date)
+        try:
+            date.fromisoformat(self.date)
+        except ValueError:
+            raise ValueError("its date is in no calendar") from None

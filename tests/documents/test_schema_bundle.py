@@ -79,7 +79,14 @@ def _objects(value: Any) -> Any:
             yield from _objects(child)
 
 
-BEYOND_A_SCHEMA = ("bad_time", "bad_number", "control character", "day is out of range", "RFC 3339")
+BEYOND_A_SCHEMA = (
+    "bad_time",
+    "bad_number",
+    "control character",
+    "in no calendar",
+    "day is out of range",
+    "RFC 3339",
+)
 """What a pattern cannot say: the calendar, the range of a double."""
 
 
@@ -190,6 +197,27 @@ def test_every_problem_is_reported_with_its_path() -> None:
     }
     assert [one.reason for one in validate(b'{"a":1,"a":2}').problems] == ["duplicate_key"]
     assert [one.reason for one in validate(b'{"a":1}').problems] == ["unknown_kind"]
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        (
+            # what the reader finds first lies beside what the schema finds
+            {**samples.SMOKE, "id": "a\x07b", "data": {**samples.SMOKE["data"], "smell": 1}},
+            {("$", "invalid"), ("$.data", "additionalProperties")},
+        ),
+        ({**samples.SMOKE, "id": "a\x07b", "subject": ""}, {("$.subject", "minLength")}),
+        ({**samples.SMOKE, "dataref": "1"}, {("$", "additionalProperties")}),
+        ({"amount": "1", "currency": "XXZ"}, {("$.currency", "enum")}),
+        ({**MANDATE, "spendCap": {"amount": "1"}}, {("$.spendCap", "required")}),
+        ({**valid_documents()["IncidentReport"][0], "date": "2026-02-30"}, {("$.date", "bad_time")}),
+    ],
+)
+def test_what_the_reader_finds_is_told_unless_it_was_told(
+    document: dict[str, Any], told: set[tuple[str, str]]
+) -> None:
+    assert {(one.path, one.reason) for one in validate(text_of(document)).problems} == told
 
 
 NAMING_CORE = sorted(kind for kind, many in valid_documents().items() if "core" in many[0])
