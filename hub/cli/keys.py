@@ -10,7 +10,7 @@ import click
 from hub.cli.errors import REFUSED, CommandError
 from hub.cli.invocation import Invocation
 from hub.cli.options import actor_id, as_json
-from hub.cli.tables import plain, print_json, print_line, print_table
+from hub.cli.tables import escaped, plain, print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from hub.key_cache import KeyCache, Learned
@@ -130,7 +130,7 @@ def import_keys(context: click.Context, *, file: Path) -> None:
     try:
         invocation.folder.make()
         learned = KeyCache(invocation.folder.known_keys).learn(
-            records, source=str(file.absolute()), at=SystemClock().wall()
+            records, source=escaped(str(file.absolute())), at=SystemClock().wall()
         )
     except OSError as error:
         raise CommandError(f"{invocation.folder.root} cannot be made: {error.strerror}", REFUSED) from None

@@ -204,4 +204,5 @@ def _data_folder(arguments: Sequence[str]) -> DataFolder:
 
 
 def _say(words: str) -> None:
-    click.echo(f"aboyeur: {words}", err=True)
+    # Names of files may hold what UTF-8 cannot write.
+    click.echo(f"aboyeur: {words}".encode("utf-8", "backslashreplace").decode(), err=True)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 LONGEST_TEXT = 500
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def plain(value: Any, longest: int = LONGEST_TEXT) -> str:
@@ -16,6 +17,11 @@ def plain(value: Any, longest: int = LONGEST_TEXT) -> str:
     line = "".join(sign if sign.isprintable() else " " for sign in text[: longest + 1])
     line = " ".join(line.split())
     return f"{line[: longest - 1]}…" if len(line) > longest else line
+
+
+def plain_unicode(text: str) -> str:
+    """`text` with U+FFFD for what was no UTF-8 when the shell handed it over, so that it can be sent."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def short_hash(value: Any) -> str:
@@ -32,8 +38,29 @@ def short_id(value: Any) -> str:
 
 def print_json(value: Any) -> None:
     """`value` for a script: indented JSON, one document, UTF-8."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    try:
+        raw = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        raw = msgspec.json.encode(_escaped(msgspec.to_builtins(value)))
+    sys.stdout.write(msgspec.json.format(raw, indent=2).decode() + "\n")
     sys.stdout.flush()
+
+
+def escaped(text: str) -> str:
+    """`text` with what UTF-8 cannot write as an escape: names of files may hold any bytes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _escaped(value: Any) -> Any:
+    match value:
+        case str():
+            return escaped(value)
+        case dict():
+            return {_escaped(name): _escaped(member) for name, member in value.items()}
+        case list() | tuple():
+            return [_escaped(member) for member in value]
+        case _:
+            return value
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, empty: str) -> None:
@@ -58,7 +85,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, empty:
 
 def print_line(text: str) -> None:
     """One line (or more) of our own words; wraps at the terminal's width only where a person reads."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(escaped(text) + "\n")
     sys.stdout.flush()
 
 

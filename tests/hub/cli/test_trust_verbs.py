@@ -341,11 +341,73 @@ def test_keys_are_fetched_from_a_catalogue_and_stay_when_it_goes_silent(
     assert aboyeur("verify", str(signed)).out.startswith("key_revoked")
 
 
-@pytest.mark.parametrize("address", ["http://recipes.example", "did:key:z6Mk", "recipes.example"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://recipes.example",
+        "did:key:z6Mk",
+        "recipes.example",
+        "https://[::1",
+        "https://xn--zzzzzz--/",
+        "did:web:xn--zzzzzz--",
+        "https://recipes.example:port",
+        "https://recipes.example/\udcff",
+        "did:web:bakery.example:%ff",
+    ],
+)
 def test_an_address_that_may_not_be_asked_is_words(aboyeur: Callable[..., Any], address: str) -> None:
     ended = aboyeur("keys", "fetch", address)
     assert ended.code == 1
     assert ended.err.startswith("aboyeur: ")
+
+
+def test_a_catalogue_that_leads_nowhere_is_words(aboyeur: Callable[..., Any], hub: Any) -> None:
+    hub.on("GET", "/.well-known/cookwala.json", b"http://[bad", 302)
+    ended = aboyeur("keys", "fetch", hub.url)
+    assert ended.code == 1
+    assert "redirected to what is no address" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("hash",), 0),
+        (("hash", "--json"), 0),
+        (("validate",), 1),
+        (("validate", "--json"), 1),
+        (("verify",), 1),
+        (("keys", "import"), 1),
+        (("verify", "--json", "--keys"), 1),
+    ],
+)
+def test_a_file_whose_name_is_no_utf_8_is_named_with_escapes(
+    aboyeur: Callable[..., Any], tmp_path: Path, order: Path, words: tuple[str, ...], code: int
+) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json"))
+    path.write_text(json.dumps(ORDER))
+    before = [str(order)] if words[-1] == "--keys" else []
+    ended = aboyeur(*words[:1], *before, *words[1:], str(path))
+    assert ended.code == code
+    if words[0] in ("hash", "validate"):
+        assert "caf\\" in ended.out
+    if "--json" in words and words[0] != "verify":
+        assert ended.json()["files"][0]["file"].endswith("/caf\\udce9.json")
+
+
+def test_keys_in_a_file_whose_name_is_no_utf_8_are_learned_and_checked_with(
+    aboyeur: Callable[..., Any], elsewhere: tuple[Path, Path], tmp_path: Path
+) -> None:
+    signed, record = elsewhere
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json"))
+    shutil.move(record, path)
+    for ended in (
+        aboyeur("verify", str(signed), "--keys", str(path), "--json"),
+        aboyeur("verify", str(signed), "--keys", str(path)),
+        aboyeur("keys", "import", str(path)),
+        aboyeur("keys", "list", "--json"),
+    ):
+        assert ended.code == 0
+    assert aboyeur("keys", "list", "--json").json()["keys"][0]["source"].endswith("/caf\\udce9.json")
 
 
 def test_a_cache_that_cannot_be_read_is_words(
