@@ -92,7 +92,7 @@ class Invocation:
         if self.token_file is not None:
             return read_token(self.token_file)
         if self.environ.get("ABOYEUR_TOKEN"):
-            return self.environ["ABOYEUR_TOKEN"].strip()
+            return _checked(self.environ["ABOYEUR_TOKEN"], "ABOYEUR_TOKEN")
         return read_token(self.folder.token(self.whoami()))
 
     def whoami(self) -> str:
@@ -124,13 +124,19 @@ def read_token(path: Path) -> str:
     try:
         if path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
             raise CommandError(f"{path} can be read by others; close it with: chmod 600 {path}", UNAUTHORIZED)
-        token = path.read_text("ascii").strip()
+        written = path.read_text("ascii")
     except FileNotFoundError:
         raise CommandError(f"no token file {path}", UNAUTHORIZED) from None
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}", UNAUTHORIZED) from None
     except UnicodeDecodeError:
         raise CommandError(f"{path} does not hold a token", UNAUTHORIZED) from None
-    if not token or len(token) > 512 or not token.isprintable() or " " in token:
-        raise CommandError(f"{path} does not hold a token", UNAUTHORIZED)
+    return _checked(written, str(path))
+
+
+def _checked(written: str, place: str) -> str:
+    """The token that `place` holds; where it is none, only the place is named, as it may be half a secret."""
+    token = written.strip()
+    if not token or len(token) > 512 or not token.isascii() or not token.isprintable() or " " in token:
+        raise CommandError(f"{place} does not hold a token", UNAUTHORIZED)
     return token

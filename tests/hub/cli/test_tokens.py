@@ -87,6 +87,20 @@ def test_a_file_without_a_token_is_refused(
     assert "does not hold a token" in ended.err
 
 
+@pytest.mark.parametrize(
+    "content", ["secret words", "secret\nsecret", "secret-ä", "secret\udcff", "secret" * 99]
+)
+def test_an_environment_without_a_token_is_refused_and_not_shown(
+    aboyeur: Callable[..., Any], hub: Any, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    monkeypatch.setenv("ABOYEUR_TOKEN", content)
+    ended = aboyeur("needs", url=hub.url)
+    assert ended.code == 4
+    assert "ABOYEUR_TOKEN does not hold a token" in ended.err
+    assert "secret" not in ended.out + ended.err
+    assert hub.asked == []
+
+
 def test_a_missing_token_file_is_named(aboyeur: Callable[..., Any], hub: Any, tmp_path: Path) -> None:
     ended = aboyeur("--token-file", str(tmp_path / "none"), "needs", url=hub.url)
     assert ended.code == 4
