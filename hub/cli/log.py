@@ -82,8 +82,11 @@ def _print(raw: bytes, status: Any, attempt: int | None) -> None:
             )
             for step in (steps if isinstance(steps, list) else [])
         ],
-        empty="No step was begun.",
+        empty="The log names no step.",
     )
-    for event in log.get("safetyEvents") or []:
+    events = log.get("safetyEvents")
+    for event in events if isinstance(events, list) else []:
         limit, action, at = (plain(member(event, name)) for name in ("limit", "action", "at"))
         print_line(f"safety: {limit}: {action} at {at}")
+    if attempt is None and member(status, "state") == "failed":
+        print_line("It failed: look at the food and the appliance.")

@@ -8,7 +8,7 @@ from hub.cli.errors import OK, REFUSED, UNREACHABLE, CommandError
 from hub.cli.invocation import Invocation
 from hub.cli.options import as_json
 from hub.cli.statuses import stop_in_words
-from hub.cli.tables import plain, print_json, print_line
+from hub.cli.tables import escaped, plain, print_json, print_line
 
 CONFIRM_POLLS: Final = 8
 POLL_S: Final = 0.5
@@ -33,6 +33,7 @@ def command(ctx: click.Context, *, execution: str, reason: str | None, no_wait: 
     from hub.cli.client import HubProblem, segment
 
     invocation: Invocation = ctx.obj
+    execution = escaped(execution)
     body = _body(invocation, execution, reason)
     path = f"/v1/executions/{segment(execution)}/stop"
     try:
@@ -62,13 +63,25 @@ def command(ctx: click.Context, *, execution: str, reason: str | None, no_wait: 
     ctx.exit(OK if confirmed else REFUSED)
 
 
-def _body(invocation: Invocation, execution: str, reason: str | None) -> dict[str, str] | None:
-    """Who stops and why, for the record, as far as it is known without asking."""
+def _body(invocation: Invocation, execution: str, reason: str | None) -> bytes | None:
+    """Who stops and why, for the record, as far as it is known without asking; a stop needs none of it."""
+    import msgspec
+
     try:
-        by = invocation.whoami()
-    except CommandError:
-        by = None
-    if by is None and not reason:
+        by = _who(invocation)
+        if by is None and not reason:
+            return None
+        body = {"core": "0.2.0", "kind": "StopRequest", "execution": execution, "requestedBy": by or "anyone"}
+        if reason:
+            body["reason"] = escaped(reason)[:300]
+        return msgspec.json.encode(body)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with the record, the stop goes out
+        click.echo(f"aboyeur: stopping without a word for the record: {plain(error)}", err=True)
         return None
-    body = {"core": "0.2.0", "kind": "StopRequest", "execution": execution, "requestedBy": by or "anyone"}
-    return {**body, "reason": reason[:300]} if reason else body
+
+
+def _who(invocation: Invocation) -> str | None:
+    try:
+        return escaped(invocation.whoami())
+    except CommandError:
+        return None

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 LONGEST_TEXT = 500
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def plain(value: Any, longest: int = LONGEST_TEXT) -> str:
@@ -17,11 +16,6 @@ def plain(value: Any, longest: int = LONGEST_TEXT) -> str:
     line = "".join(sign if sign.isprintable() else " " for sign in text[: longest + 1])
     line = " ".join(line.split())
     return f"{line[: longest - 1]}…" if len(line) > longest else line
-
-
-def plain_unicode(text: str) -> str:
-    """`text` with U+FFFD for what was no UTF-8 when the shell handed it over, so that it can be sent."""
-    return _SURROGATE.sub("\ufffd", text)
 
 
 def short_hash(value: Any) -> str:

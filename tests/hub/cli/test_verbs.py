@@ -607,6 +607,32 @@ def test_a_reason_travels_with_a_stop(aboyeur: Callable[..., Any], hub: Any) -> 
     assert hub.only("POST", "/v1/executions/exec-1/stop").json()["reason"] == "it burns"
 
 
+def test_what_a_terminal_garbled_does_not_keep_a_stop_from_going_out(
+    aboyeur: Callable[..., Any], hub: Any
+) -> None:
+    garbled = b"zu hei\xdf".decode("utf-8", "surrogateescape")
+    hub.on("POST", "/v1/executions/exec-1/stop", status("stopped"), 202)
+    assert aboyeur("--as", garbled, "stop", "exec-1", "--reason", garbled, url=hub.url).code == 0
+    sent = hub.only("POST", "/v1/executions/exec-1/stop").json()
+    assert (sent["reason"], sent["requestedBy"]) == (r"zu hei\udcdf", r"zu hei\udcdf")
+    ended = aboyeur("stop", garbled, url=hub.url)
+    assert (ended.code, "control on the appliance" in ended.err) == (1, True)
+    hub.only("POST", "/v1/executions/zu%20hei%5Cudcdf/stop")
+
+
+def test_a_stop_goes_out_without_a_word_where_none_can_be_made(
+    aboyeur: Callable[..., Any], hub: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Invocation) -> str:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(Invocation, "whoami", broken)
+    hub.on("POST", "/v1/executions/exec-1/stop", status("stopped"), 202)
+    ended = aboyeur("stop", "exec-1", "--reason", "it burns", url=hub.url)
+    assert (ended.code, "a fault of ours" in ended.err) == (0, True)
+    assert hub.only("POST", "/v1/executions/exec-1/stop").body == b""
+
+
 # --- resume and presence
 
 
@@ -731,6 +757,17 @@ def test_a_log_is_shown_with_the_hubs_verdict_and_saved_byte_for_byte(
         assert word in ended.out
     assert (tmp_path / "log.json").read_bytes() == raw
     assert aboyeur("log", "exec-1", "--json", url=hub.url).out.encode() == raw
+
+
+def test_a_failed_cookings_log_claims_no_more_than_it_says(aboyeur: Callable[..., Any], hub: Any) -> None:
+    hub.on("GET", "/v1/executions/exec-1/log", {**LOG, "steps": [], "safetyEvents": 5})
+    hub.on("GET", "/v1/executions/exec-1", status("failed"))
+    ended = aboyeur("log", "exec-1", url=hub.url)
+    assert ended.code == 0, ended.err
+    assert "The log names no step." in ended.out
+    assert "look at the food and the appliance" in ended.out
+    hub.on("GET", "/v1/executions/exec-1", status("completed"))
+    assert "look at the food" not in aboyeur("log", "exec-1", url=hub.url).out
 
 
 def test_the_log_of_an_earlier_attempt_can_be_asked_for(aboyeur: Callable[..., Any], hub: Any) -> None:
