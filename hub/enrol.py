@@ -18,7 +18,11 @@ from hub.records.log.head import HeadFile
 from hub.store import migrations
 from hub.store.database import DataFolderLock, open_reader, open_writer
 from hub.store.writer import Failed, Journal, Transaction, commit_group, log_identity
-from mandates.tokens import token_hash
+from mandates.tokens import AGENT, token_hash
+
+
+class NotAPerson(Exception):
+    """Somebody else was to own a hub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,10 @@ def create(folder: Path, settings: Settings, owner_id: str, clock: Clock, ids: I
     """Make the store and the secrets of a new hub in `folder`, with `owner_id` as its first owner.
 
     Raises:
-        FolderInUse, StoreUnusable, StoreFailed, KeyFileError, OSError
+        NotAPerson, FolderInUse, StoreUnusable, StoreFailed, KeyFileError, OSError
     """
+    if owner_id.startswith(AGENT):
+        raise NotAPerson(f"{owner_id} is an agent's id; an owner is a person, such as person:anna")
     files = DataFolder(folder)
     token = ids.secret()
     with DataFolderLock(folder):

@@ -29,7 +29,7 @@ from hub.own_secrets import OwnSecrets
 from hub.recorder import Recording
 from mandates.authority import check_mandate
 from mandates.documents import AgentMandate, KeyRecord
-from mandates.tokens import token_hash
+from mandates.tokens import AGENT, token_hash
 from safety.device_documents import Capabilities, SafetyLimits
 from safety.documents import Recipe
 
@@ -83,6 +83,8 @@ class Registrar:
         """Enrol a person; returns the token, which is not kept."""
         if not request.id.strip() or len(request.id) > 200:
             raise OrderError(422, "invalid", "a person's id has 1 to 200 characters")
+        if request.id.startswith(AGENT):
+            raise OrderError(422, "invalid", f"{request.id} is an agent's id; people are person:…")
         keys = []
         if request.public_key is not None:
             if request.public_key.actor != request.id:

@@ -15,9 +15,9 @@ from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from adapters.protocol import DeviceAdapter, DeviceError, DeviceUnreachable, StopAnswer
+from adapters.states import FINAL
 from hub.entries import DeviceRead, StopAsked, StopLanded, StopSent
 from hub.executions.model import DeviceReport, Execution, Stop
-from hub.executions.states import FINAL
 from hub.kitchen import Kitchen
 from hub.projections import executions
 from hub.recorder import Recording

@@ -24,6 +24,9 @@ CONFIRMATION_OF_AGENT: Final[Mapping[str, Confirmation | None]] = MappingProxyTy
         "devices": None,
         "recipes": None,
         "recipe": None,
+        "conditions": None,
+        "recalls": None,
+        "recall_keys": None,
         "recall_state": None,
         # The mandate alone decides.
         "start": None,
@@ -33,6 +36,31 @@ CONFIRMATION_OF_AGENT: Final[Mapping[str, Confirmation | None]] = MappingProxyTy
         "handoff": "safety_override",
         "override_refusal": "safety_override",
         "presence": "safety_override",
+        "end_condition": "safety_override",
+        # The household's own affairs: no agent does these, confirmed or not.
+        **dict.fromkeys(
+            (
+                "people",
+                "add_person",
+                "remove_person",
+                "mandates",
+                "add_mandate",
+                "revoke_mandate",
+                "add_device",
+                "remove_device",
+                "add_recipe",
+                "refusals",
+                "quarantine",
+                "failed_logins",
+                "incidents",
+                "preview_incident",
+                "untrusted_texts",
+                "poll_recalls",
+            ),
+            "safety_override",
+        ),
+        # Leaves the house.
+        "report_incident": "sharing_data",
         # Cannot be taken back.
         "discard": "irreversible",
         "erase": "irreversible",

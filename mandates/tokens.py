@@ -3,8 +3,12 @@
 import hashlib
 import hmac
 from dataclasses import dataclass
+from typing import Final
 
 from mandates.authority import Role
+
+AGENT: Final = "agent:"
+"""How an agent's id begins; a person called so could order without a mandate where nobody expects it."""
 
 
 @dataclass(frozen=True, slots=True)

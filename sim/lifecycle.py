@@ -1,27 +1,10 @@
 """The life of one execution at a device: Core's states, and one seq for every change (Core §7)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Final, Literal
+from typing import Literal
 
 from adapters.documents import CORE_VERSION, ExecutionStatus, HumanNeeded, Refusal, State, Step
-
-TRANSITIONS: Final[Mapping[State, frozenset[State]]] = MappingProxyType(
-    {
-        "accepted": frozenset({"preparing", "refused", "stopped"}),
-        "preparing": frozenset({"running", "needs_human", "stopping", "failed"}),
-        "running": frozenset({"paused", "needs_human", "stopping", "completed", "failed"}),
-        "paused": frozenset({"running", "stopping"}),
-        "needs_human": frozenset({"running", "stopping", "failed"}),
-        "stopping": frozenset({"stopped"}),
-        "refused": frozenset(),
-        "stopped": frozenset(),
-        "completed": frozenset(),
-        "failed": frozenset(),
-    }
-)
-FINAL: Final[frozenset[State]] = frozenset(state for state, after in TRANSITIONS.items() if not after)
+from adapters.states import FINAL, TRANSITIONS, shortest_path
 
 ChangeKind = Literal["accepted", "refused", "state_changed", "step", "completed"]
 
@@ -143,18 +126,7 @@ def path(start: State, end: State) -> tuple[State, ...]:
     Raises:
         IllegalTransition: there is no way.
     """
-    frontier: list[tuple[State, ...]] = [()]
-    seen: set[State] = {start}
-    if start == end:
-        return ()
-    while frontier:
-        following: list[tuple[State, ...]] = []
-        for way in frontier:
-            for state in sorted(TRANSITIONS[way[-1] if way else start]):
-                if state == end:
-                    return (*way, state)
-                if state not in seen:
-                    seen.add(state)
-                    following.append((*way, state))
-        frontier = following
-    raise IllegalTransition(f"no way leads from {start} to {end}")
+    way = shortest_path(start, end)
+    if way is None:
+        raise IllegalTransition(f"no way leads from {start} to {end}")
+    return way

@@ -187,7 +187,7 @@ def routes(parts: Parts) -> Router:
     @get("/v1/conditions", operation_id="conditions")
     async def conditions(request: Request[Any, Any, Any]) -> Response[bytes]:
         """The alarms and faults in force."""
-        await allowed(request, parts, "devices", _HOUSEHOLD)
+        await allowed(request, parts, "conditions", _HOUSEHOLD)
         rows = await kitchen.store.read(
             lambda connection: connection.execute(
                 "SELECT device, type, time FROM condition WHERE kitchen = ? AND active = 1 "

@@ -51,7 +51,7 @@ def command(invocation: Invocation, *, owner: str, kitchen: str | None, as_json:
         write_private(folder.token(owner), enrolled.token.encode() + b"\n")
         # Last, because its being there is what says that this is a hub.
         write_private(folder.settings, starting_file(settings).encode())
-    except (FolderInUse, StoreUnusable, StoreFailed, KeyFileError, OSError) as error:
+    except (enrol.NotAPerson, FolderInUse, StoreUnusable, StoreFailed, KeyFileError, OSError) as error:
         raise CommandError(f"no hub was made: {error}", REFUSED) from None
     if as_json:
         print_json(

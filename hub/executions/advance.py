@@ -9,8 +9,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from adapters.documents import Refusal, RefusalReason, State
+from adapters.states import FINAL, shortest_path
 from hub.executions.model import Attempt, DeviceReport, Execution, LogVerdict, Phase, Stop, Waiting
-from hub.executions.states import FINAL, shortest_path
 
 ON_THE_APPLIANCE: Final = "use the control on the appliance"
 _UNANSWERED: Final[frozenset[Phase]] = frozenset({"to_send", "sending", "unknown"})

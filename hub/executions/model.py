@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from adapters.documents import ExecutionStatus, HumanNeeded, Refusal, State, Step
-from hub.executions.states import FINAL
+from adapters.states import FINAL
 
 Phase = Literal["to_send", "sending", "unknown", "answered", "closed"]
 """`to_send`: certainly not at the device. `sending`: may be there. `unknown`: may be there, and only a person

@@ -6,12 +6,12 @@ import msgspec
 
 from adapters.documents import State
 from adapters.events import ExecutionData
+from adapters.states import FINAL
 from events.envelope import Event, read_event
 from events.sequence import Position, place
 from events.times import format_date_time, parse_date_time
 from hub.entries import DeviceRead, EventTaken, QuestionClosed
 from hub.executions.model import DeviceReport, within_bounds
-from hub.executions.states import FINAL
 from hub.projections import conditions, executions, precautions
 from hub.projections.fold import Fold, to_text
 from hub.projections.outbox import publish

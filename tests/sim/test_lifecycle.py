@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.documents import HumanNeeded, Refusal, State, Step
+from adapters.states import FINAL, TRANSITIONS
 from events import documents
-from sim.lifecycle import FINAL, TRANSITIONS, IllegalTransition, Life, at_step, begin, move, path, revive
+from sim.lifecycle import IllegalTransition, Life, at_step, begin, move, path, revive
 
 STATES: tuple[State, ...] = get_args(State)
 ALLOWED = {

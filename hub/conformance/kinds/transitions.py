@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import field
 
+from adapters.states import TRANSITIONS
 from events.documents import Document, from_plain
-from hub.executions.states import TRANSITIONS
 from hub.records.log.mission import may_follow
 
 

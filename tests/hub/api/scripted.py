@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from adapters.documents import ExecuteRequest, ExecutionStatus, HumanNeeded, PresenceWord, State
 from adapters.protocol import DeviceAdapter, DeviceError, StopAnswer
-from hub.executions.states import FINAL
+from adapters.states import FINAL
 from hub.service import Seams, serve
 from mandates.keys import PrivateKey
 from tests.household import Household, found_household, running_hub

@@ -158,7 +158,8 @@ async def test_two_owners_who_remove_each_other_at_once_leave_one(tmp_path: Path
         ({"id": "person:eve", "admin": True}, 400),
         ({"role": "person"}, 400),
         ({"id": "hob"}, 409),
-        ({"id": "agent:known"}, 409),
+        ({"id": "agent:known"}, 422),
+        ({"id": "agent:nobody-yet"}, 422),
     ],
 )
 async def test_a_person_needs_a_name_of_her_own(

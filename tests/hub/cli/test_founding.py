@@ -241,3 +241,10 @@ def test_the_token_of_init_is_the_one_the_verbs_use(
     token = place.token("person:anna").read_text().strip()
     assert hub.asked[0].headers["authorization"] == f"Bearer {token}"
     assert json.loads(place.public_key("person:anna").read_bytes())["actor"] == "person:anna"
+
+
+def test_an_agent_owns_no_hub(found: Callable[..., Any], place: DataFolder) -> None:
+    told = found("init", "--owner", "agent:planner")
+    assert told.code == 1
+    assert "person:anna" in told.err
+    assert not place.settings.exists()

@@ -3,22 +3,25 @@
 import functools
 from collections import deque
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from adapters.documents import State
 
-TRANSITIONS: Final[Mapping[State, tuple[State, ...]]] = {
-    "accepted": ("preparing", "refused", "stopped"),
-    "preparing": ("running", "needs_human", "stopping", "failed"),
-    "running": ("paused", "needs_human", "stopping", "completed", "failed"),
-    "paused": ("running", "stopping"),
-    "needs_human": ("running", "stopping", "failed"),
-    "stopping": ("stopped",),
-    "refused": (),
-    "stopped": (),
-    "completed": (),
-    "failed": (),
-}
+TRANSITIONS: Final[Mapping[State, tuple[State, ...]]] = MappingProxyType(
+    {
+        "accepted": ("preparing", "refused", "stopped"),
+        "preparing": ("running", "needs_human", "stopping", "failed"),
+        "running": ("paused", "needs_human", "stopping", "completed", "failed"),
+        "paused": ("running", "stopping"),
+        "needs_human": ("running", "stopping", "failed"),
+        "stopping": ("stopped",),
+        "refused": (),
+        "stopped": (),
+        "completed": (),
+        "failed": (),
+    }
+)
 FINAL: Final[frozenset[State]] = frozenset(state for state, following in TRANSITIONS.items() if not following)
 
 
