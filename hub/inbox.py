@@ -98,7 +98,6 @@ class Inbox:
         self._boots: dict[str, str] = {}
         self._sample_due: dict[str, float] = {}
         self.duplicates = 0
-        self.heartbeats = 0
 
     async def take(self, deliveries: Sequence[Delivery], *, live: bool) -> None:
         """Commit a batch; on return all of it may be acknowledged.
@@ -167,7 +166,6 @@ class Inbox:
     def _heartbeat(self, device: str, event: Event, delivery: Delivery, *, live: bool) -> _Turned | None:
         if delivery.retained:
             return _Turned("retained_heartbeat", device, "a kept heartbeat proves no life", event.raw)
-        self.heartbeats += 1
         if not live:
             return None
         beat = event.data

@@ -4,7 +4,6 @@ Encrypted only, except on this machine itself; a redirect may move within the ho
 else, because the host's name is all that says whose keys they are.
 """
 
-import ipaddress
 import ssl
 from dataclasses import dataclass
 from typing import Final
@@ -52,7 +51,7 @@ def where(address: str) -> tuple[str, str]:
     except KeySourceError as error:
         raise KeyFetchError(str(error)) from None
     parts = urlsplit(url)
-    if parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise KeyFetchError(f"{address}: keys are asked for over https only, except on this machine")
     return url, url
 
@@ -120,12 +119,3 @@ async def _bounded(answer: httpx.Response, at: str) -> bytes:
         if len(body) > MAX_BYTES:
             raise KeyFetchError(f"{at}: more than {MAX_BYTES} bytes")
     return bytes(body)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

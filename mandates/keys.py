@@ -149,14 +149,6 @@ class KeyRing:
         """The record of `kid`, if it is here."""
         return self._by_kid.get(kid)
 
-    def including(self, records: Iterable[KeyRecord]) -> "KeyRing":
-        """A ring of these records and `records`.
-
-        Raises:
-            DuplicateKid: as the constructor.
-        """
-        return KeyRing([*self, *records])
-
     def __iter__(self) -> Iterator[KeyRecord]:
         return iter(self._by_kid.values())
 

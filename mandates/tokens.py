@@ -1,7 +1,6 @@
 """Bearer tokens: whom one speaks for, and how it is kept (DESIGN §8)."""
 
 import hashlib
-import hmac
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,8 +31,3 @@ def token_hash(secret: str) -> str:
     A token is 256 random bits (`Ids.secret`), so a slow, salted hash would protect nothing more.
     """
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def token_matches(secret: str, stored_hash: str) -> bool:
-    """Whether `secret` is the token stored as `stored_hash`; the time taken does not tell where they part."""
-    return hmac.compare_digest(token_hash(secret).encode(), stored_hash.encode("utf-8", "surrogatepass"))

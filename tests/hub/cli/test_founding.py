@@ -17,7 +17,7 @@ from config.paths import DataFolder
 from config.settings import load
 from hub.keyfiles import read_key
 from hub.store.database import open_writer
-from mandates.tokens import token_matches
+from mandates.tokens import token_hash
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_init_makes_a_hub_that_is_its_owners_alone(found: Callable[..., Any], pl
     connection.close()
     ((kitchen, hashed, actor, role),) = rows
     assert (kitchen, actor, role) == ("mill", "person:anna", "owner")
-    assert token_matches(token, hashed)
+    assert token_hash(token) == hashed
     assert read_key(place, "person:anna").alg == "EdDSA"
 
 
