@@ -40,13 +40,16 @@ def kitchen(folder: Path, speed: float, base_port: int, heartbeat_s: float, log_
     import anyio
 
     from config.logs import set_up
-    from sim.kitchen import SamplesMissing
+    from sim.kitchen import PortTaken, SamplesMissing
 
     set_up(log_level)
     try:
         anyio.run(_until_told, folder, speed, base_port, heartbeat_s)
     except* SamplesMissing as missing:
         raise click.ClickException(str(_first(missing))) from None
+    except* PortTaken as taken:
+        words = f"{_first(taken)}; choose others with --base-port, or 0 for free ones"
+        raise click.ClickException(f"the kitchen cannot run: {words}") from None
     except* OSError as error:
         raise click.ClickException(f"the kitchen cannot run: {_first(error)}") from None
 

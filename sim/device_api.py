@@ -136,6 +136,7 @@ def device_api(appliance: Appliance, access: Access) -> Litestar:
         },
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
+        logging_config=None,
     )
 
 

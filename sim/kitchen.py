@@ -6,6 +6,7 @@ pairing file appears. Devices are the ones of the public package `cookwala-sampl
 
 import json
 import logging
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
@@ -42,6 +43,10 @@ ADDRESSES: Final = "kitchen.json"
 """In the kitchen's folder: the devices and their base URLs, written once all of them answer."""
 
 _log = logging.getLogger(__name__)
+
+
+class PortTaken(OSError):
+    """A device cannot have the port it is to answer at."""
 
 
 class SamplesMissing(Exception):
@@ -117,7 +122,8 @@ async def run_kitchen(
 
     Raises:
         SamplesMissing: no devices given, and the package with them is not there.
-        OSError: a port is taken, or the folder cannot be written.
+        PortTaken: a port cannot be had.
+        OSError: the folder cannot be written.
     """
     clock = clock or SystemClock()
     ids = ids or SystemIds()
@@ -126,7 +132,7 @@ async def run_kitchen(
     places: list[_Place] = []
     async with AsyncExitStack() as stack:
         for number, device in enumerate(sample_devices() if devices is None else devices):
-            sock = listen(HOST, base_port + number if base_port else 0)
+            sock = _listen(device.name, base_port + number if base_port else 0)
             url = f"http://{HOST}:{sock.getsockname()[1]}"
             source = await stack.enter_async_context(recipe_source())
             memory = stack.enter_context(closing(DeviceMemory(folder / f"{device.name}.sqlite")))
@@ -216,6 +222,13 @@ def _read_pairing(place: _Place) -> Pairing | str | None:
     except (OSError, DocumentError) as error:
         return str(error)
     return pairing if pairing.device == place.appliance.name else f"it is for {pairing.device}"
+
+
+def _listen(device: str, port: int) -> socket.socket:
+    try:
+        return listen(HOST, port)
+    except OSError as error:
+        raise PortTaken(error.errno, f"port {port} of {device}: {error.strerror}") from None
 
 
 def _sample_bundle() -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The device's HTTP API over a real socket: every answer is one a client can act on, none is a 500."""
 
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -50,6 +51,17 @@ async def test_what_anybody_may_read_needs_no_token_and_is_readable(bench: Bench
     assert documents.read(SafetyLimits, limits.content).id == "cookwala-default"
     assert health.json()["x-aboyeur-boot"] == one.appliance.boot
     assert {reply.headers["content-type"] for reply in (capabilities, limits, health)} == {"application/json"}
+
+
+def test_the_api_leaves_the_log_as_the_command_set_it(bench: Benches) -> None:
+    root = logging.getLogger()
+    before, handlers = root.level, list(root.handlers)
+    root.setLevel(logging.WARNING)
+    try:
+        device_api(bench().appliance, Access(TOKEN))
+        assert (root.level, root.handlers) == (logging.WARNING, handlers)
+    finally:
+        root.setLevel(before)
 
 
 async def test_everything_else_needs_the_hubs_token(bench: Benches) -> None:

@@ -191,7 +191,8 @@ def test_a_port_that_is_taken_is_named_as_such(tmp_path: Path) -> None:
             cwd=Path(__file__).parents[2],
         )
     assert done.returncode == 1
-    assert "already in use" in done.stderr
+    for words in ("already in use", f"port {port} of {DEVICES[0]}", "--base-port"):
+        assert words in done.stderr
     recipes = {path.stem for path in (tmp_path / "k" / "recipes").glob("*.json")}
     assert "koshari" in recipes
 
