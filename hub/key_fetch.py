@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 import anyio
 import httpx
 
+from config.settings import is_loopback
 from mandates.key_addresses import KeySourceError, catalogue_url, did_web_url, is_url, origin
 from mandates.key_sources import Published, read_published
 
