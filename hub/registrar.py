@@ -6,8 +6,8 @@ from typing import Final
 from msgspec import Struct
 
 from adapters.protocol import DeviceError, DeviceUnreachable
-from events.canonical import document_hash
-from events.documents import Document, DocumentError, from_plain, parse, read
+from events.canonical import document_hash, read_document_hash
+from events.documents import Document, DocumentError, from_plain, parse, read, read_part
 from events.versions import other_version
 from hub import own_secrets
 from hub.brigade import Brigade
@@ -184,8 +184,8 @@ class Registrar:
         """Keep a recipe revision, byte for byte; returns its hash and id."""
         try:
             plain = parse(raw)
-            recipe = from_plain(Recipe, plain)
-            hashed = document_hash(plain)
+            recipe = read_part(Recipe, raw)
+            hashed = read_document_hash(raw)
         except DocumentError as error:
             raise OrderError(400, error.reason, f"{error.path}: {error.detail}") from None
         written = plain.get("hash")

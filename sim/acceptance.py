@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from adapters.documents import ExecuteRequest, Refusal, RefusalReason
 from events import documents
-from events.canonical import document_hash
+from events.canonical import read_document_hash
 from events.catalogue import InventoryItem
 from events.documents import DocumentError
 from events.seams import Clock
@@ -106,8 +106,8 @@ class Acceptance:
         """Exactly the revision that was asked for, from the hub (ruling X2)."""
         wanted = request.recipe_hash
         try:
-            plain = documents.parse(await self._fetch(wanted))
-            found = document_hash(plain) if isinstance(plain, dict) else "no recipe"
+            raw = await self._fetch(wanted)
+            found = read_document_hash(raw)
         except HubSilent as error:
             # A hub that died while its start was under way sends it again; a refusal would stand for ever.
             raise Rejected(503, "hub_silent", f"the hub does not answer for {wanted}: {error}") from None
@@ -118,7 +118,7 @@ class Acceptance:
         if found != wanted:
             return _refuse("recipe_hash_mismatch", f"the hub gave {found}")
         try:
-            return documents.from_plain(Recipe, plain)
+            return documents.read_part(Recipe, raw)
         except DocumentError as error:
             return _refuse("unsupported_version", f"this device cannot read the recipe: {error}")
 

@@ -100,11 +100,13 @@ async def test_a_recipe_that_is_not_exactly_the_one_asked_for_is_not_cooked(
     wanted = document_hash(samples["recipes"]["koshari"])
     changed = json.loads(json.dumps(samples["recipes"]["koshari"]))
     changed["process"]["nodes"][0]["params"]["heat"] = "max"
-    for given in (json.dumps(changed).encode(), b"{}", b"[]", b"not json", b'{"a":1,"a":2}'):
+    unreadable = (b"[]", b"not json", b'{"a":1,"a":2}', b'{"a":1e400}', b'{"a":9007199254740993}')
+    for given in (json.dumps(changed).encode(), b"{}", *unreadable):
         one = bench()
         one.recipes[wanted] = given
         status = await one.start("koshari")
         assert status.refusal.reason == "recipe_hash_mismatch"
+        assert ("cannot be read" in status.refusal.detail) == (given in unreadable)
 
 
 async def test_a_hub_that_does_not_give_the_recipe_is_refused(bench: Benches) -> None:

@@ -287,6 +287,13 @@ async def test_a_recipe_is_kept_byte_for_byte_under_its_hash(tmp_path: Path) -> 
         lies = {**recipe, "hash": "sha256:" + "0" * 64}
         assert is_problem(await http.post("/v1/recipes", json=lies), 422)["title"] == "recipe_hash_mismatch"
         is_problem(await http.post("/v1/recipes", json={**recipe, "turbo": 1}), 400)
+        for wrong, reason in (
+            (b'"x-size":9007199254740993', "bad_number"),
+            (b'"x-size":1e400', "bad_number"),
+            (b'"x-size":1,"x-size":2', "duplicate_key"),
+        ):
+            answer = await http.post("/v1/recipes", content=spaced.rstrip()[:-1] + b"," + wrong + b"}")
+            assert is_problem(answer, 400)["title"] == reason
         is_problem(await http.get("/v1/recipes/sha256:" + "0" * 64), 404)
         listed = (await http.get("/v1/recipes")).json()["recipes"]
         assert {one["hash"] for one in listed} == {*kitchen.recipes.values(), hashed}
