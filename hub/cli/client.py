@@ -173,6 +173,19 @@ class HubClient:
         return CommandError(f"what listens at {self.url} is no Aboyeur hub: {why}", UNREACHABLE)
 
 
+def warn_without_broker(hub: HubClient) -> None:
+    """Say on stderr that the hub hears no appliance, if it says so itself."""
+    import click
+
+    try:
+        health = hub.get("/health")
+    except CommandError:
+        # What was asked for was answered; a remark beside it is not worth an error.
+        return
+    if health.get("broker") == "not connected":
+        click.echo("the hub is not connected to its broker", err=True)
+
+
 def text(answer: Mapping[str, Any], name: str) -> str:
     """The text that is the member `name` of an answer.
 

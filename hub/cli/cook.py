@@ -1,5 +1,7 @@
 """`aboyeur cook`: ask for a dish."""
 
+import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,7 +52,9 @@ def command(
       aboyeur cook koshari --agent-pass planner.json
     """
     from events.seams import SystemIds
+    from hub.cli.client import warn_without_broker
 
+    _check_request(servings, request_id)
     invocation: Invocation = ctx.obj
     given = _read_pass(agent_pass)
     token = str(given["token"]) if given else None
@@ -82,6 +86,7 @@ def command(
                 raise
             again = f"nobody knows whether it was taken; ask again with --request-id {request}, never twice"
             raise CommandError(f"{error.words}; {again}", UNREACHABLE) from None
+        warn_without_broker(hub)
         if not no_wait:
             status = _first_word(invocation, hub, status)
     if as_json:
@@ -89,6 +94,22 @@ def command(
     else:
         print_line(in_words(status))
     ctx.exit(REFUSED if status.get("state") in ("refused", "failed") else OK)
+
+
+def _check_request(servings: float | None, request_id: str | None) -> None:
+    """Refuse what no hub could take, in words.
+
+    Raises:
+        CommandError: a number or an id that cannot be sent.
+    """
+    if servings is not None and not math.isfinite(servings):
+        raise CommandError(f"--servings {servings}: write for how many, for example 2", USAGE)
+    if request_id is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:-]{2,119}", request_id):
+        raise CommandError(
+            f"--request-id {request_id!r}: an id has 3 to 120 letters, digits and . _ : -, "
+            "and begins with a letter or digit",
+            USAGE,
+        )
 
 
 def _choose(hub: "HubClient", wanted: str) -> dict[str, Any]:

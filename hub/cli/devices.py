@@ -51,8 +51,11 @@ def list_devices(invocation: Invocation, *, as_json: bool) -> None:
     Example:
       aboyeur devices list
     """
+    from hub.cli.client import warn_without_broker
+
     with invocation.hub() as hub:
         devices = hub.rows("/v1/devices", "devices")
+        warn_without_broker(hub)
     if as_json:
         print_json({"devices": devices})
         return

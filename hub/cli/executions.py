@@ -22,17 +22,19 @@ def command(invocation: Invocation, *, execution: str | None, every: bool, as_js
       aboyeur executions --all
       aboyeur executions exe-0123456789abcdef0123
     """
-    from hub.cli.client import segment
+    from hub.cli.client import segment, warn_without_broker
 
     with invocation.hub() as hub:
         if execution is not None:
             status = hub.get(f"/v1/executions/{segment(execution)}")
+            warn_without_broker(hub)
             if as_json:
                 print_json(status)
             else:
                 print_line(in_words(status))
             return
         executions = hub.rows("/v1/executions", "executions", state="all" if every else "open")
+        warn_without_broker(hub)
     if as_json:
         print_json({"executions": executions})
     else:

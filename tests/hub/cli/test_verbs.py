@@ -506,7 +506,36 @@ def test_an_appliance_that_says_nothing_is_waited_for_only_so_long(
     assert len(hub.asked) < 40
     hub.asked.clear()
     aboyeur("cook", "koshari", "--no-wait", url=hub.url)
-    assert len(hub.asked) == 2
+    assert [asked.path for asked in hub.asked] == ["/v1/recipes", "/v1/executions", "/health"]
+
+
+@pytest.mark.parametrize(
+    "words", [("cook", "koshari"), ("executions",), ("executions", "exec-1"), ("devices", "list")]
+)
+def test_a_hub_that_lost_its_broker_is_said_to_have(
+    aboyeur: Callable[..., Any], hub: Any, words: tuple[str, ...]
+) -> None:
+    cook(hub, status("running"))
+    hub.on("GET", "/v1/executions?state=open", {"executions": []})
+    hub.on("GET", "/v1/devices", {"devices": []})
+    for broker, said in (("not connected", 1), ("connected", 0)):
+        hub.on("GET", "/health", {"status": "ok", "store": "ok", "broker": broker})
+        ended = aboyeur(*words, url=hub.url)
+        assert ended.code == 0
+        assert ended.err.splitlines().count("the hub is not connected to its broker") == said
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--servings", "nan"), ("--servings", "inf"), ("--request-id", "a b"), ("--request-id", "a" * 121)],
+)
+def test_what_no_hub_could_take_is_wrong_usage_in_words(
+    aboyeur: Callable[..., Any], hub: Any, options: tuple[str, str]
+) -> None:
+    cook(hub, status("running"))
+    ended = aboyeur("cook", "koshari", *options, url=hub.url)
+    assert (ended.code, hub.asked) == (2, [])
+    assert options[0] in ended.err and "pattern" not in ended.err and "[A-Z" not in ended.err
 
 
 # --- stop
