@@ -48,6 +48,8 @@ def command(*, value: str, unit: str, target: str, density: str | None, as_json:
         thickness = None if density is None else exact(density)
     except ValueError as error:
         raise CommandError(plain(error), USAGE) from None
+    if thickness is not None and thickness <= 0:
+        raise CommandError(f"--density {plain(density)}: a density is above 0 g/ml", USAGE)
     if (unit, target) in _DISPLAY:
         shown = celsius_to_fahrenheit(amount) if unit == "degC" else fahrenheit_to_celsius(amount)
         _give(shown, target, about=False, as_json=as_json)

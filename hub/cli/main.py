@@ -66,11 +66,20 @@ def _unavailable(name: str, reason: str) -> click.Command:
     )
 
 
+class _NamedFolder(click.Path):
+    """A folder that has a name: the empty one would be wherever one happens to stand."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("name a folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="aboyeur", prog_name="aboyeur")
 @click.option(
     "--data",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=_NamedFolder(file_okay=False, path_type=Path),
     envvar="ABOYEUR_DATA",
     help="Data folder of the hub.  [default: ~/.local/share/aboyeur]",
 )

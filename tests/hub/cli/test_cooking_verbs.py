@@ -162,7 +162,6 @@ def test_envelope_holds_a_trace_against_it(
         ("2 cup to g", 1, "needs_density"),
         ("2 cup to s", 1, "other_kind"),
         ("2 gill to ml", 1, "unknown_unit"),
-        ("2 cup to g --density 0", 1, "bad_density"),
         ("two cup to ml", 2, "no decimal number"),
         ("1e999 degC to degF", 2, "no decimal number"),
         ("2 cup in ml", 2, ""),
@@ -173,6 +172,16 @@ def test_convert_is_exact_and_never_guesses(
 ) -> None:
     ended = aboyeur("convert", *arguments.split())
     assert (ended.code, words in ended.out + ended.err) == (code, True), ended
+
+
+@pytest.mark.parametrize(
+    "arguments", ["2 cup to ml --density 0", "2 cup to g --density -1", "2 cup to ml --density x"]
+)
+def test_a_density_that_is_none_is_wrong_usage_needed_or_not(
+    arguments: str, aboyeur: Callable[..., Any]
+) -> None:
+    ended = aboyeur("convert", *arguments.split())
+    assert (ended.code, ended.out) == (2, ""), ended
 
 
 def test_convert_tells_scripts_the_exact_number(aboyeur: Callable[..., Any]) -> None:

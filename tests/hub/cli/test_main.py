@@ -116,6 +116,11 @@ def test_every_verb_that_prints_data_has_json() -> None:
     }
 
 
+def test_a_data_folder_without_a_name_is_wrong_usage(aboyeur: Callable[..., Any]) -> None:
+    ended = aboyeur("--data", "", "keys", "list")
+    assert (ended.code, "name a folder" in ended.err) == (2, True)
+
+
 def test_help_loads_nothing_heavy() -> None:
     program = (
         "import sys; from hub.cli.main import run; code = run(['--help']); "
