@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from sim.processes import mosquitto_program
 from tests.household import ROOT, until
 
 
@@ -40,11 +41,27 @@ async def test_a_demo_that_is_ended_takes_its_processes_with_it(tmp_path: Path, 
         demo.wait()
 
 
-async def test_a_demo_that_goes_on_ends_well_on_a_signal(tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("broker", ["embedded", pytest.param("mosquitto", marks=pytest.mark.mosquitto)])
+async def test_a_demo_tells_its_story_goes_on_and_ends_well_on_a_signal(tmp_path: Path, broker: str) -> None:
+    if broker == "mosquitto" and mosquitto_program() is None:
+        pytest.skip("mosquitto is not installed (tests/install-system.sh)")
     log = tmp_path / "out"
     with log.open("wb") as out:
         demo = subprocess.Popen(
-            [sys.executable, "-P", "-m", "hub.cli", "demo", "--plain", "--serve", "--speed", "800"],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "hub.cli",
+                "demo",
+                "--plain",
+                "--serve",
+                "--speed",
+                "800",
+                "--broker",
+                broker,
+            ],
             cwd=ROOT,
             stdout=out,
             stderr=out,
@@ -57,6 +74,8 @@ async def test_a_demo_that_goes_on_ends_well_on_a_signal(tmp_path: Path) -> None
             return "Ctrl-C ends them" in log.read_text()
 
         await until(told, 60)
+        for words in ("needs_human_present", "mandate_scope", "ok (served)", "ok (aborted_safe)"):
+            assert words in log.read_text(), words
         children = psutil.Process(demo.pid).children(recursive=True)
         demo.send_signal(signal.SIGINT)
         assert demo.wait(25) == 0, log.read_text()
