@@ -68,7 +68,8 @@ async def _run(folder: Path, broker: str, serve: bool, speed: float, live: bool)
     from events.seams import SystemClock, SystemIds
     from sim.demo import Evening, play, stage
 
-    console = Console()
+    # A file or a pipe has no width of its own; the summary needs this much to stand in one line each.
+    console = Console() if sys.stdout.isatty() else Console(width=110)
     clock = SystemClock()
     evening = Evening(clock, _hold if live else click.echo, clock.monotonic())
     leaving = anyio.Event()
