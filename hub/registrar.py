@@ -85,6 +85,9 @@ class Registrar:
             raise OrderError(422, "invalid", "a person's id has 1 to 200 characters")
         if request.id.startswith(AGENT):
             raise OrderError(422, "invalid", f"{request.id} is an agent's id; people are person:…")
+        # Before her keys, which are taken by herself; the commit decides again.
+        if request.id in self._kitchen.directory.people:
+            raise OrderError(409, "conflict", f"{request.id} is enrolled already")
         keys = []
         if request.public_key is not None:
             if request.public_key.actor != request.id:

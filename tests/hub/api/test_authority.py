@@ -100,6 +100,21 @@ async def device_token(house: House, name: str = "hob") -> str:
     return str(json.loads((house.household.folder.root / f"{name}.pairing.json").read_text())["token"])
 
 
+async def test_who_is_enrolled_already_is_told_so_rather_than_of_her_key(shared: House) -> None:
+    key = PrivateKey.from_seed(b"t" * 32, kid="key-of-tom").record(
+        actor="person:tom", valid_from=shared.household.clock.wall()
+    )
+    await person(shared, "person:tom", key=key)
+    body = {"id": "person:tom", "role": "person", "publicKey": msgspec.to_builtins(key)}
+    async with shared.client() as http:
+        again = is_problem(await http.post("/v1/people", json=body), 409)
+        assert again["detail"] == "person:tom is enrolled already"
+        assert (await http.delete("/v1/people/person:tom")).status_code == 204
+        anew = await http.post("/v1/people", json={"id": "person:tom", "role": "person"})
+        assert anew.status_code == 201, anew.text
+        assert (await http.delete("/v1/people/person:tom")).status_code == 204
+
+
 @pytest.mark.parametrize(("verb", "path"), NEEDS_A_TOKEN)
 async def test_without_a_token_or_with_an_unknown_one_nothing_but_the_open_door_opens(
     shared: House, verb: str, path: str
