@@ -71,6 +71,7 @@ def list_devices(invocation: Invocation, *, as_json: bool) -> None:
             )
             for device in devices
         ],
+        whole=("cooks", "address"),
         empty="No appliances yet. Add one with: aboyeur devices add NAME URL --out FILE",
     )
 

@@ -49,6 +49,7 @@ def command(invocation: Invocation, *, execution: str | None, every: bool, as_js
                 )
                 for status in executions
             ],
+            whole=("recipe", "appliance"),
             empty="Nothing was cooked yet. Start with: aboyeur cook RECIPE"
             if every
             else "Nothing is being cooked. Start with: aboyeur cook RECIPE, or see --all",

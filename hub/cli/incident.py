@@ -142,6 +142,7 @@ def list_reports(invocation: Invocation, *, as_json: bool) -> None:
             for one in found
             for delivery in one.get("deliveries") or []
         ],
+        whole=("about", "catalogue"),
         empty="No incident was reported. Report one with: aboyeur incident report CATEGORY DESCRIPTION",
     )
 

@@ -182,6 +182,7 @@ def list_keys(invocation: Invocation, *, as_json: bool) -> None:
             (key.record.kid, key.record.actor, standing(key.record, now), ago(key.age_s(now)), key.source)
             for key in known
         ],
+        whole=("of", "from"),
         empty="No key of others is known. Learn some with: aboyeur keys fetch https://HOST",
     )
 

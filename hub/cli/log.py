@@ -82,6 +82,7 @@ def _print(raw: bytes, status: Any, attempt: int | None) -> None:
             )
             for step in (steps if isinstance(steps, list) else [])
         ],
+        whole=("operation",),
         empty="The log names no step.",
     )
     events = log.get("safetyEvents")

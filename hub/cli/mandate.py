@@ -126,6 +126,7 @@ def list_mandates(invocation: Invocation, *, as_json: bool) -> None:
             (short_hash(row.get("hash")), row.get("agent"), row.get("principal"), row.get("expires"))
             for row in mandates
         ],
+        whole=("agent", "for", "until"),
         empty="No agent may ask for anything. Let one:\n  aboyeur mandate new --agent agent:NAME "
         "--scope start_cooking",
     )

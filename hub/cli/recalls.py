@@ -62,6 +62,7 @@ def _show(state: dict[str, Any], as_json: bool) -> None:
             )
             for one in state.get("recalls") or []
         ],
+        whole=("by", "recipes here"),
         empty="Nothing is recalled."
         if catalogues
         else "No catalogue is asked. Name some in aboyeur.toml: urls of [catalogues]",

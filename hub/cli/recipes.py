@@ -81,6 +81,7 @@ def list_recipes(invocation: Invocation, *, as_json: bool) -> None:
     print_table(
         ("recipe", "dish", "hash"),
         [(recipe.get("id"), dish(recipe), short_hash(recipe.get("hash"))) for recipe in recipes],
+        whole=("hash",),
         empty="No recipes yet. Add some with: aboyeur recipes add FILE...",
     )
 

@@ -2,12 +2,16 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
 
 LONGEST_TEXT = 500
+NARROWEST = 10
+"""How narrow, in characters, a column of words may become before its table is told in lines."""
+GAP = 3
+"""Characters between two columns of a table."""
 
 
 def plain(value: Any, longest: int = LONGEST_TEXT) -> str:
@@ -57,24 +61,45 @@ def _escaped(value: Any) -> Any:
             return value
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, empty: str) -> None:
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, empty: str, whole: Collection[str] = ()
+) -> None:
     """`rows` under `columns`; without rows `empty`, which says what to do next.
 
-    The first column names the thing and is never cut, so that it can be copied.
+    The first column names the thing; it and those in `whole` (ids, addresses) are never broken, so that they
+    can be copied. Where the terminal is too narrow for that, each row is a few lines instead.
     """
     if not rows:
         print_line(empty)
+        return
+    console = _console()
+    cells = [[plain(cell) for cell in row] for row in rows]
+    unbroken = [index == 0 or column in whole for index, column in enumerate(columns)]
+    if _least_width(columns, cells, unbroken) > console.width:
+        for first, *rest in cells:
+            print_line(first)
+            for column, cell in zip(columns[1:], rest, strict=True):
+                print_line(f"  {column}: {cell}")
         return
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for index, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=index == 0)
-    for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
-    _console().print(table)
+    for column, whole_cells in zip(columns, unbroken, strict=True):
+        table.add_column(column, overflow="fold", no_wrap=whole_cells)
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+
+
+def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]], unbroken: Sequence[bool]) -> int:
+    """How many columns of a terminal a table needs: unbroken cells as they are, others as far as readable."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(columns, *rows, strict=True)]
+    asked = [width if whole else min(width, NARROWEST) for width, whole in zip(widths, unbroken, strict=True)]
+    return sum(asked) + GAP * (len(asked) - 1)
 
 
 def print_line(text: str) -> None:

@@ -126,6 +126,21 @@ def test_a_list_fits_eighty_columns_and_its_names_can_be_copied(
     assert aboyeur(*words, "--json", url=hub.url).json() == {name: [row] * 3}
 
 
+def test_an_address_or_an_id_is_never_broken_however_long(aboyeur: Callable[..., Any], hub: Any) -> None:
+    lasagne = "https://kitchen.example/of/somebody/with/a/long/address/recipes#lasagne-al-forno-della-nonna"
+    oven = {**ROWS["devices"], "url": "http://an-appliance-with-a-long-name.kitchen.home.example:9101"}
+    hub.on("GET", "/v1/devices", {"devices": [oven]})
+    hub.on("GET", "/v1/recipes", {"recipes": [{**RECIPES["recipes"][0], "id": lasagne}]})
+    devices = aboyeur("devices", "list", url=hub.url).out
+    assert f"  address: {oven['url']}\n" in devices and oven["busyWith"] in devices
+    assert lasagne in aboyeur("recipes", "list", url=hub.url).out
+    near = {**ROWS["devices"], "name": "oven", "model": "An oven of many words " * 4, "busyWith": None}
+    hub.on("GET", "/v1/devices", {"devices": [near]})
+    folded = aboyeur("devices", "list", url=hub.url).out.splitlines()
+    assert folded[0].split() == ["device", "heard", "cooks", "model", "address"]
+    assert [line for line in folded if near["url"] in line] and max(map(len, folded)) <= 80
+
+
 def test_a_dish_is_named_in_a_language_it_has(aboyeur: Callable[..., Any], hub: Any) -> None:
     hub.on("GET", "/v1/recipes", RECIPES)
     out = aboyeur("recipes", "list", url=hub.url).out
