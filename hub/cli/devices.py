@@ -78,8 +78,9 @@ def list_devices(invocation: Invocation, *, as_json: bool) -> None:
 
 @command.command("remove")
 @click.argument("name")
+@as_json
 @click.pass_obj
-def remove(invocation: Invocation, *, name: str) -> None:
+def remove(invocation: Invocation, *, name: str, as_json: bool) -> None:
     """Forget the appliance NAME; its secrets open nothing any more.
 
     Refused while it has work: stop that first.
@@ -92,4 +93,7 @@ def remove(invocation: Invocation, *, name: str) -> None:
 
     with invocation.hub() as hub:
         hub.delete(f"/v1/devices/{segment(name)}")
-    print_line(f"Removed {plain(name)}.")
+    if as_json:
+        print_json({"removed": name})
+    else:
+        print_line(f"Removed {plain(name)}.")

@@ -28,8 +28,9 @@ def command() -> None:
 
 @command.command("new")
 @click.argument("person")
+@as_json
 @click.pass_obj
-def new(invocation: Invocation, *, person: str) -> None:
+def new(invocation: Invocation, *, person: str, as_json: bool) -> None:
     """Draw an Ed25519 key for PERSON. The hub learns its public part with `aboyeur people add`.
 
     \b
@@ -47,6 +48,9 @@ def new(invocation: Invocation, *, person: str) -> None:
         raise CommandError(f"{invocation.folder.root} cannot be made: {error.strerror}", REFUSED) from None
     except KeyFileError as error:
         raise CommandError(str(error), REFUSED) from None
+    if as_json:
+        print_json({"record": record, "keyFile": str(invocation.folder.key(person))})
+        return
     print_line(
         f"Made the key {record.kid} of {person}: {invocation.folder.key(person)} (only you can read it).\n"
         f"Next: aboyeur people add {person} --keep"
@@ -74,8 +78,9 @@ def show(invocation: Invocation, *, person: str | None) -> None:
 
 @command.command("fetch")
 @click.argument("address", metavar="URL|DID")
+@as_json
 @click.pass_context
-def fetch_keys(context: click.Context, *, address: str) -> None:
+def fetch_keys(context: click.Context, *, address: str, as_json: bool) -> None:
     """Learn the public keys that a catalogue, a did:web or a device publishes, or see what changed there.
 
     What is known stays when the source cannot be asked. A key that would change under its kid is refused
@@ -106,14 +111,15 @@ def fetch_keys(context: click.Context, *, address: str) -> None:
         raise CommandError(f"{invocation.folder.root} cannot be made: {error.strerror}", REFUSED) from None
     except KeyCacheError as error:
         raise CommandError(str(error), REFUSED) from None
-    if not _said(learned, fetched.source, fetched.published.skipped):
+    if not _said(learned, fetched.source, fetched.published.skipped, as_json):
         context.exit(REFUSED)
 
 
 @command.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
+@as_json
 @click.pass_context
-def import_keys(context: click.Context, *, file: Path) -> None:
+def import_keys(context: click.Context, *, file: Path, as_json: bool) -> None:
     """Learn the public keys in FILE: a key record, a list of them, or a document that publishes some.
 
     \b
@@ -136,7 +142,7 @@ def import_keys(context: click.Context, *, file: Path) -> None:
         raise CommandError(f"{invocation.folder.root} cannot be made: {error.strerror}", REFUSED) from None
     except KeyCacheError as error:
         raise CommandError(str(error), REFUSED) from None
-    if not _said(learned, str(file), skipped):
+    if not _said(learned, str(file), skipped, as_json):
         context.exit(REFUSED)
 
 
@@ -189,8 +195,9 @@ def list_keys(invocation: Invocation, *, as_json: bool) -> None:
 
 @command.command("forget")
 @click.argument("kid")
+@as_json
 @click.pass_obj
-def forget(invocation: Invocation, *, kid: str) -> None:
+def forget(invocation: Invocation, *, kid: str, as_json: bool) -> None:
     """Let go of the key KID, so that another may be learned under that name. Ask its owner first.
 
     \b
@@ -205,7 +212,10 @@ def forget(invocation: Invocation, *, kid: str) -> None:
         raise CommandError(str(error), REFUSED) from None
     if not there:
         raise CommandError(f"no key {kid} is known here; see aboyeur keys list", REFUSED)
-    print_line(f"Forgot {plain(kid)}.")
+    if as_json:
+        print_json({"forgot": kid})
+    else:
+        print_line(f"Forgot {plain(kid)}.")
 
 
 def _still_known(cache: "KeyCache", address: str, now: datetime) -> str:
@@ -222,8 +232,21 @@ def _still_known(cache: "KeyCache", address: str, now: datetime) -> str:
     return f"; {len(ages)} known from it stay, last confirmed {ago(min(ages))}" if ages else ""
 
 
-def _said(learned: "Learned", source: str, skipped: Sequence["Skipped"]) -> bool:
+def _said(learned: "Learned", source: str, skipped: Sequence["Skipped"], as_json: bool) -> bool:
     """Say what was learned from `source`; whether nothing was refused or left out."""
+    out = (*learned.refused, *skipped)
+    if as_json:
+        print_json(
+            {
+                "source": source,
+                "new": learned.added,
+                "changed": learned.changed,
+                "confirmed": learned.confirmed,
+                "noLongerNamed": learned.absent,
+                "refused": [{"kid": one.kid, "why": one.why} for one in out],
+            }
+        )
+        return not out
     for word, kids in (
         ("new", learned.added),
         ("changed", learned.changed),
@@ -232,8 +255,8 @@ def _said(learned: "Learned", source: str, skipped: Sequence["Skipped"]) -> bool
     ):
         for kid in kids:
             print_line(f"{word}: {plain(kid)}")
-    for one in (*learned.refused, *skipped):
+    for one in out:
         print_line(f"refused: {plain(one.kid) or 'an entry'}: {plain(one.why)}")
-    if not (learned.added or learned.changed or learned.confirmed or learned.refused or skipped):
+    if not (learned.added or learned.changed or learned.confirmed or out):
         print_line(f"Nothing new in {plain(source)}.")
-    return not (learned.refused or skipped)
+    return not out

@@ -134,8 +134,9 @@ def list_mandates(invocation: Invocation, *, as_json: bool) -> None:
 
 @command.command("revoke")
 @click.argument("mandate")
+@as_json
 @click.pass_obj
-def revoke(invocation: Invocation, *, mandate: str) -> None:
+def revoke(invocation: Invocation, *, mandate: str, as_json: bool) -> None:
     """End MANDATE now (its hash, or the beginning of it); the agent's token opens nothing any more.
 
     \b
@@ -152,4 +153,7 @@ def revoke(invocation: Invocation, *, mandate: str) -> None:
             found = "no mandate begins" if not known else f"{len(known)} mandates begin"
             raise CommandError(f"{found} with {mandate}; see aboyeur mandate list", REFUSED)
         hub.delete(f"/v1/mandates/{segment(known[0]['hash'])}")
-    print_line(f"Revoked the mandate of {plain(known[0].get('agent'))}.")
+    if as_json:
+        print_json({"revoked": known[0]["hash"], "agent": known[0].get("agent")})
+    else:
+        print_line(f"Revoked the mandate of {plain(known[0].get('agent'))}.")

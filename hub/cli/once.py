@@ -25,8 +25,10 @@ def check_place(out: Path | None) -> None:
         raise CommandError(f"{folder} cannot be written", USAGE)
 
 
-def hand_over(content: str, out: Path | None, what: str) -> None:
+def hand_over(content: str, out: Path | None, what: str, *, quiet: bool = False) -> None:
     """Write `content` to `out` (mode 0600), or print it; printed too where the file fails after all.
+
+    A `quiet` one does not say that the file was written.
 
     Raises:
         CommandError: the file could not be written; the content was printed.
@@ -41,4 +43,5 @@ def hand_over(content: str, out: Path | None, what: str) -> None:
         raise CommandError(
             f"{out} could not be written ({error.strerror}); {what} is printed above instead, keep it"
         ) from None
-    print_line(f"Wrote {what} to {out} (only you can read it).")
+    if not quiet:
+        print_line(f"Wrote {what} to {out} (only you can read it).")

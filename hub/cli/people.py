@@ -25,9 +25,17 @@ def command() -> None:
 )
 @click.option("--keep", is_flag=True, help="Keep the token in the data folder: the person uses this machine.")
 @out_file("Write the token here instead of printing it.")
+@as_json
 @click.pass_obj
 def add(
-    invocation: Invocation, *, person: str, role: str, key: Path | None, keep: bool, out: Path | None
+    invocation: Invocation,
+    *,
+    person: str,
+    role: str,
+    key: Path | None,
+    keep: bool,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Enrol PERSON and get the token, which is shown once. Only an owner may.
 
@@ -55,7 +63,12 @@ def add(
         body["publicKey"] = record
     with invocation.hub() as hub:
         answer = hub.post("/v1/people", body)
-    hand_over(text(answer, "token"), place, f"the token of {person}")
+    token = text(answer, "token")
+    if place is not None or not as_json:
+        hand_over(token, place, f"the token of {person}", quiet=as_json)
+    if as_json:
+        given = {"token": token} if place is None else {"tokenFile": str(place)}
+        print_json({"id": person, "role": role, **given})
 
 
 def _record(invocation: Invocation, person: str, key: Path | None) -> object:
@@ -105,8 +118,9 @@ def _kids(keys: object) -> str:
 
 @command.command("remove")
 @click.argument("person")
+@as_json
 @click.pass_obj
-def remove(invocation: Invocation, *, person: str) -> None:
+def remove(invocation: Invocation, *, person: str, as_json: bool) -> None:
     """Let PERSON's token and mandates open nothing any more. Only an owner may.
 
     \b
@@ -119,4 +133,7 @@ def remove(invocation: Invocation, *, person: str) -> None:
         hub.delete(f"/v1/people/{segment(person)}")
     # It opens nothing any more, and would make the verbs ask who of two persons is asking.
     invocation.folder.token(person).unlink(missing_ok=True)
-    print_line(f"Removed {plain(person)}.")
+    if as_json:
+        print_json({"removed": person})
+    else:
+        print_line(f"Removed {plain(person)}.")

@@ -320,6 +320,30 @@ def test_a_changed_key_is_refused_until_a_person_lets_go_of_the_old_one(
     assert aboyeur("keys", "import", str(other)).code == 0
 
 
+def test_what_was_learned_of_keys_is_told_to_scripts(
+    aboyeur: Callable[..., Any], elsewhere: tuple[Path, Path], tmp_path: Path, hub: Any
+) -> None:
+    plain = json.loads(elsewhere[1].read_bytes())
+    kid = plain["kid"]
+    nothing: dict[str, list[Any]] = {
+        "new": [],
+        "changed": [],
+        "confirmed": [],
+        "noLongerNamed": [],
+        "refused": [],
+    }
+    hub.on("GET", "/.well-known/cookwala.json", {"keys": [plain]})
+    fetched = aboyeur("keys", "fetch", hub.url, "--json").json()
+    assert fetched == {**nothing, "source": fetched["source"], "new": [kid]}
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**plain, "publicKey": OTHER_KEY}))
+    refused = aboyeur("keys", "import", str(other), "--json")
+    (one,) = refused.json()["refused"]
+    assert (refused.code, refused.json()["source"], one["kid"]) == (1, str(other), kid)
+    assert "another key" in one["why"]
+    assert aboyeur("keys", "forget", kid, "--json").json() == {"forgot": kid}
+
+
 def test_keys_are_fetched_from_a_catalogue_and_stay_when_it_goes_silent(
     aboyeur: Callable[..., Any], elsewhere: tuple[Path, Path], hub: Any
 ) -> None:

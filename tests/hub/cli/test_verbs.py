@@ -368,6 +368,34 @@ def test_a_mandate_is_revoked_by_the_beginning_of_its_hash(aboyeur: Callable[...
     assert aboyeur("mandate", "revoke", "sha256:ff", url=hub.url).code == 1
 
 
+def test_what_changes_the_household_tells_scripts_what_it_did(
+    aboyeur: Callable[..., Any], hub: Any, folder: DataFolder, tmp_path: Path
+) -> None:
+    def told(*words: str) -> Any:
+        ended = aboyeur("--as", "person:anna", *words, "--json", url=hub.url)
+        assert ended.code == 0, ended.err
+        return ended.json()
+
+    made = told("keys", "new", "person:ben")
+    assert made["record"] == json.loads(folder.public_key("person:ben").read_bytes())
+    assert made["keyFile"] == str(folder.key("person:ben"))
+    hub.on("POST", "/v1/people", {"token": "ben-secret-token"}, 201)
+    person = {"id": "person:ben", "role": "person"}
+    assert told("people", "add", "person:ben") == {**person, "token": "ben-secret-token"}
+    out = tmp_path / "ben.token"
+    assert told("people", "add", "person:ben", "--out", str(out)) == {**person, "tokenFile": str(out)}
+    assert out.read_text() == "ben-secret-token\n"
+    for words, path in (
+        (("people", "remove", "person:ben"), "/v1/people/person:ben"),
+        (("devices", "remove", "hob"), "/v1/devices/hob"),
+    ):
+        hub.answers["DELETE", path] = lambda asked: (204, b"", "application/json")
+        assert told(*words) == {"removed": words[-1]}
+    hub.on("GET", "/v1/mandates", {"mandates": [{"agent": "agent:planner", "hash": HASH}]})
+    hub.answers["DELETE", f"/v1/mandates/{HASH}"] = lambda asked: (204, b"", "application/json")
+    assert told("mandate", "revoke", HASH[:19]) == {"revoked": HASH, "agent": "agent:planner"}
+
+
 # --- recipes and cooking
 
 
