@@ -68,7 +68,7 @@ def test_the_table_is_cores_own() -> None:
 def test_the_public_vectors_agree() -> None:
     folder = Path(__file__).parents[3] / "shared/reference/cookwala/conformance/transitions.json"
     if not folder.exists():
-        pytest.skip("the public reference data is not beside the checkout")
+        pytest.skip(f"the public reference data is not there: {folder}")
     vectors = [one for one in json.loads(folder.read_text()) if one["kind"] == "execution_transition"]
     assert vectors
     for vector in vectors:
