@@ -20,8 +20,10 @@ import anyio
 import httpx
 import msgspec
 
+from adapters.answers import read_whole
 from adapters.documents import CORE_VERSION, ExecuteRequest, ExecutionStatus, PresenceWord, StopRequest
 from adapters.protocol import DeviceError, DeviceUnreachable, StopAnswer
+from adapters.states import FINAL
 from events.documents import DocumentError, from_plain, parse, write
 from events.versions import SPOKEN, speaks
 
@@ -32,7 +34,6 @@ MAX_CONNECTIONS: Final = 16
 KEEPALIVE_S: Final = 2.0
 """Shorter than servers commonly keep an idle connection, so that the device is not the first to close."""
 
-_FINAL: Final = frozenset({"refused", "stopped", "completed", "failed"})
 _NEVER_SENT: Final = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -171,7 +172,7 @@ class HttpAdapter:
                 raise _unreadable("the bar is for another execution")
             return StopAnswer("landed")
         status = _status(answer.body, execution)
-        return StopAnswer("landed" if status.state in _FINAL else "stopping", status)
+        return StopAnswer("landed" if status.state in FINAL else "stopping", status)
 
     async def resume(self, execution: str, seq: int, key: str, by: str) -> ExecutionStatus:
         """Go on after a person acted; `seq` is the device's.
@@ -271,14 +272,10 @@ async def _read(response: httpx.Response) -> _Answer:
         if success:
             raise _unreadable("encoded in a way that was not asked for")
         return _Answer(response.status_code, b"")
-    body = bytearray()
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) > bound:
-            if success:
-                raise _unreadable(f"longer than {bound} bytes")
-            return _Answer(response.status_code, b"")
-    return _Answer(response.status_code, bytes(body))
+    body = await read_whole(response, bound)
+    if body is None and success:
+        raise _unreadable(f"longer than {bound} bytes")
+    return _Answer(response.status_code, body or b"")
 
 
 def _refuse_errors(answer: _Answer) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx
 
+from adapters.answers import read_whole
 from mandates.key_addresses import origin
 
 FEED_MOST_BYTES: Final = 4 * 1024 * 1024
@@ -85,18 +86,11 @@ class CatalogueClient:
                 ):
                     if not answer.is_success:
                         raise CatalogueError(f"{url}: it answered {answer.status_code}", answer.status_code)
-                    return await _bounded(answer, url, most)
+                    body = await read_whole(answer, most)
+                    if body is None:
+                        raise CatalogueError(f"{url}: more than {most} bytes")
+                    return body
         except TimeoutError:
             raise CatalogueError(f"{url}: no whole answer within {WITHIN_S:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError) as error:
             raise CatalogueError(f"{url}: {str(error) or type(error).__name__}") from None
-
-
-async def _bounded(answer: httpx.Response, url: str, most: int) -> bytes:
-    body = bytearray()
-    # Raw, so that a small compressed answer cannot become a large one in memory.
-    async for part in answer.aiter_raw():
-        body += part
-        if len(body) > most:
-            raise CatalogueError(f"{url}: more than {most} bytes")
-    return bytes(body)

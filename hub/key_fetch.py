@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 import anyio
 import httpx
 
+from adapters.answers import read_whole
 from config.settings import is_loopback
 from mandates.key_addresses import KeySourceError, catalogue_url, did_web_url, is_url, origin
 from mandates.key_sources import Published, read_published
@@ -98,7 +99,10 @@ async def _get(url: str, transport: httpx.AsyncBaseTransport | None) -> bytes:
                     continue
                 if answer.status_code != 200:
                     raise KeyFetchError(f"{at}: it answered {answer.status_code}")
-                return await _bounded(answer, at)
+                body = await read_whole(answer, MAX_BYTES)
+                if body is None:
+                    raise KeyFetchError(f"{at}: more than {MAX_BYTES} bytes")
+                return body
         raise KeyFetchError(f"{url}: redirected more than {REDIRECTS_MOST} times")
 
 
@@ -110,13 +114,3 @@ def _onward(at: str, location: str) -> str:
     if not is_url(target) or origin(target) != origin(at):
         raise KeyFetchError(f"{at}: redirected to another host, which does not speak for this one")
     return target
-
-
-async def _bounded(answer: httpx.Response, at: str) -> bytes:
-    body = bytearray()
-    # Raw, so that a small compressed answer cannot become a large one in memory.
-    async for part in answer.aiter_raw():
-        body += part
-        if len(body) > MAX_BYTES:
-            raise KeyFetchError(f"{at}: more than {MAX_BYTES} bytes")
-    return bytes(body)

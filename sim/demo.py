@@ -17,6 +17,7 @@ import httpx
 import msgspec
 from msgspec.structs import replace
 
+from adapters.states import FINAL
 from config.paths import write_private
 from config.settings import Broker, Http, Settings, starting_file
 from events.access_rights import HUB
@@ -38,7 +39,6 @@ EVENING_S: Final = 240.0
 _LOOK_EVERY_S: Final = 0.3
 _NOT_TONIGHT: Final = "robot-arm"
 """Where the shakshuka lands that is stopped: Anna lends it no hand."""
-_FINAL: Final = frozenset({"refused", "stopped", "completed", "failed"})
 
 
 class DemoFailed(Exception):
@@ -207,7 +207,7 @@ async def play(set_up: Stage, evening: Evening) -> list[Dish]:
         evening.say(f"{BROWSER} orders salad; the hub refuses: no start_cooking (mandate_scope)")
 
         for execution in (koshari, lentils):
-            status = await _reaches(anna.client, execution, _FINAL)
+            status = await _reaches(anna.client, execution, FINAL)
             evening.say(f"{ordered[execution]}: {status['state']}")
             _expect(status["state"] == "completed", f"{ordered[execution]} ended otherwise: {status}")
         dishes = [await _judged(anna.client, execution, dish) for execution, dish in ordered.items()]
@@ -281,7 +281,7 @@ async def _reaches(client: Client, execution: str, states: frozenset[str] | set[
 
     async def look() -> dict[str, Any] | None:
         status = await client.execution(execution)
-        ended = status["state"] in _FINAL and status["state"] not in states
+        ended = status["state"] in FINAL and status["state"] not in states
         _expect(
             not ended, f"{execution} is {status['state']} instead of {' or '.join(sorted(states))}: {status}"
         )

@@ -9,6 +9,7 @@ import anyio
 import httpx
 from msgspec import Meta
 
+from adapters.answers import read_whole
 from events.documents import MAX_DOCUMENT_BYTES, Document
 from events.mqtt import MqttSettings
 from sim.acceptance import HubSilent, RecipeUnavailable
@@ -111,9 +112,7 @@ async def _whole(response: httpx.Response, most: int = MAX_DOCUMENT_BYTES) -> by
         raise HubSilent(f"the hub answers {response.status_code}")
     if response.status_code != 200:
         raise RecipeUnavailable(f"the hub answers {response.status_code}")
-    body = bytearray()
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) > most:
-            raise RecipeUnavailable(f"longer than {most} bytes")
-    return bytes(body)
+    body = await read_whole(response, most)
+    if body is None:
+        raise RecipeUnavailable(f"longer than {most} bytes")
+    return body

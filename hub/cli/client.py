@@ -43,7 +43,7 @@ class HubClient:
             raise CommandError(f"{url} is not the address of a hub; write http://HOST:PORT", USAGE)
         if parts.username or parts.password:
             raise CommandError("a hub's address holds no user or password", USAGE)
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         self.url = url.rstrip("/")
@@ -116,8 +116,9 @@ class HubClient:
             with self._http.stream(
                 method, path, params=query or None, content=content, headers=sent
             ) as answer:
-                body = b""
-                for chunk in answer.iter_bytes():
+                body = bytearray()
+                # Never unpacked: a small compressed answer could become a large one in memory.
+                for chunk in answer.iter_raw():
                     body += chunk
                     if len(body) > MOST_BYTES:
                         raise self._not_a_hub("its answer has no end")
@@ -127,13 +128,13 @@ class HubClient:
             ) from None
         except httpx.TimeoutException:
             raise CommandError(f"the hub at {self.url} did not answer in time", UNREACHABLE) from None
-        except (httpx.TransportError, httpx.DecodingError) as error:
+        except httpx.TransportError as error:
             raise CommandError(
                 f"the connection to the hub at {self.url} broke: {error}", UNREACHABLE
             ) from None
         if answer.is_success:
-            return body
-        raise self._problem(answer, body)
+            return bytes(body)
+        raise self._problem(answer, bytes(body))
 
     def _object(self, body: bytes) -> dict[str, Any]:
         try:

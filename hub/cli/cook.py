@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from adapters.states import FINAL
 from hub.cli.errors import OK, REFUSED, UNREACHABLE, USAGE, CommandError
 from hub.cli.invocation import Invocation
 from hub.cli.options import as_json
-from hub.cli.statuses import FINAL, in_words, member
+from hub.cli.statuses import in_words, member
 from hub.cli.tables import plain, print_json, print_line
 
 if TYPE_CHECKING:

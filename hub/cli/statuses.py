@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from adapters.states import FINAL
 from hub.cli.tables import plain
-
-FINAL: Final = frozenset({"refused", "stopped", "completed", "failed"})
 
 _ADVICE: Final[Mapping[str, str]] = {
     "needs_human_present": "somebody must be there: say so with `aboyeur here`, then cook again",

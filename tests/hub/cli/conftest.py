@@ -36,6 +36,8 @@ class ScriptedHub:
 
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
+    """Sent with every answer."""
     answers: dict[tuple[str, str], Callable[[Asked], tuple[int, bytes, str]]] = field(default_factory=dict)
 
     def on(self, method: str, path: str, body: Any, status: int = 200) -> None:
@@ -89,6 +91,8 @@ def hub() -> Iterator[ScriptedHub]:
             self.send_header("Content-Length", str(len(body)))
             if status in (301, 302, 307):
                 self.send_header("Location", body.decode())
+            for name, value in scripted.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
 

@@ -1,5 +1,6 @@
 """What a person reads when the hub says no, or is no hub."""
 
+import gzip
 import json
 import socket
 from collections.abc import Callable
@@ -97,6 +98,15 @@ def test_an_answer_without_end_is_given_up(
     ended = aboyeur("needs", url=hub.url)
     assert ended.code == 3
     assert "has no end" in ended.err
+
+
+def test_a_packed_answer_is_neither_asked_for_nor_unpacked(aboyeur: Callable[..., Any], hub: Any) -> None:
+    hub.headers["Content-Encoding"] = "gzip"
+    hub.on("GET", "/v1/needs", gzip.compress(b'{"needs": []}' + b" " * 100_000))
+    ended = aboyeur("needs", url=hub.url)
+    assert ended.code == 3
+    assert "is no Aboyeur hub" in ended.err
+    assert hub.only("GET", "/v1/needs").headers["accept-encoding"] == "identity"
 
 
 def test_a_token_is_never_carried_on_to_another_address(aboyeur: Callable[..., Any], hub: Any) -> None:
