@@ -1,5 +1,6 @@
 """The endpoints of a household: devices, people, mandates, recipes, presence, what waits or was refused."""
 
+from sqlite3 import Connection
 from typing import Annotated, Any
 
 from litestar import Request, Response, Router, delete, get, post
@@ -39,6 +40,16 @@ class ConditionRequest(Document, frozen=True):
 def routes(parts: Parts) -> Router:
     """The router of a household."""
     kitchen = parts.kitchen
+
+    async def listed(name: str, query: str) -> Response[bytes]:
+        """The rows that `query` finds in this kitchen, each as an object of its columns."""
+
+        def read(connection: Connection) -> list[dict[str, Any]]:
+            found = connection.execute(query, (kitchen.name,))
+            columns = [column[0] for column in found.description]
+            return [dict(zip(columns, row, strict=True)) for row in found]
+
+        return answer({name: await kitchen.store.read(read)})
 
     @get("/v1/needs", operation_id="needs")
     async def needs(request: Request[Any, Any, Any]) -> Response[bytes]:
@@ -118,15 +129,11 @@ def routes(parts: Parts) -> Router:
     async def mandates(request: Request[Any, Any, Any]) -> Response[bytes]:
         """The mandates in force."""
         await allowed(request, parts, "mandates", PEOPLE)
-        rows = await kitchen.store.read(
-            lambda connection: connection.execute(
-                "SELECT hash, principal, agent, expires FROM mandate WHERE kitchen = ? AND revoked = 0 "
-                "ORDER BY agent, hash",
-                (kitchen.name,),
-            ).fetchall()
+        return await listed(
+            "mandates",
+            "SELECT hash, principal, agent, expires FROM mandate WHERE kitchen = ? AND revoked = 0 "
+            "ORDER BY agent, hash",
         )
-        names = ("hash", "principal", "agent", "expires")
-        return answer({"mandates": [dict(zip(names, row, strict=True)) for row in rows]})
 
     @post("/v1/mandates", operation_id="add_mandate")
     async def add_mandate(request: Request[Any, Any, Any]) -> Response[bytes]:
@@ -188,15 +195,10 @@ def routes(parts: Parts) -> Router:
     async def conditions(request: Request[Any, Any, Any]) -> Response[bytes]:
         """The alarms and faults in force."""
         await allowed(request, parts, "conditions", _HOUSEHOLD)
-        rows = await kitchen.store.read(
-            lambda connection: connection.execute(
-                "SELECT device, type, time FROM condition WHERE kitchen = ? AND active = 1 "
-                "ORDER BY device, type",
-                (kitchen.name,),
-            ).fetchall()
+        return await listed(
+            "conditions",
+            "SELECT device, type, time FROM condition WHERE kitchen = ? AND active = 1 ORDER BY device, type",
         )
-        names = ("device", "type", "time")
-        return answer({"conditions": [dict(zip(names, row, strict=True)) for row in rows]})
 
     @post("/v1/conditions/end", operation_id="end_condition")
     async def end_condition(request: Request[Any, Any, Any]) -> Response[bytes]:

@@ -8,7 +8,7 @@ import click
 from hub.cli.documents import give, read_document
 from hub.cli.errors import REFUSED, USAGE, CommandError
 from hub.cli.invocation import Invocation
-from hub.cli.options import as_json
+from hub.cli.options import as_json, key_files
 from hub.cli.tables import plain, print_json, print_line
 
 _OUT = click.option(
@@ -128,14 +128,7 @@ def _openings(path: Path) -> list[Any]:
 
 @command.command("verify")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--keys",
-    "key_files",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Public keys to check with, before those known here; may be repeated.",
-)
+@key_files
 @as_json
 @click.pass_context
 def verify(context: click.Context, *, file: Path, key_files: tuple[Path, ...], as_json: bool) -> None:

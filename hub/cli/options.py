@@ -10,6 +10,14 @@ import click
 from hub.cli.errors import USAGE, CommandError
 
 as_json: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+key_files: Final = click.option(
+    "--keys",
+    "key_files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Public keys to check with, before those known here; may be repeated.",
+)
 
 
 def out_file(help_text: str) -> Callable[[Any], Any]:

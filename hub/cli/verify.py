@@ -7,20 +7,13 @@ import click
 from hub.cli.documents import read_document
 from hub.cli.errors import REFUSED
 from hub.cli.invocation import Invocation
-from hub.cli.options import as_json
+from hub.cli.options import as_json, key_files
 from hub.cli.tables import plain, print_json, print_line
 
 
 @click.command("verify", short_help="Check the signature of a document.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--keys",
-    "key_files",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Public keys to check with, before those known here; may be repeated.",
-)
+@key_files
 @click.option("--kind", metavar="KIND", help="Kind that the header names.  [default: the document's own]")
 @as_json
 @click.pass_context

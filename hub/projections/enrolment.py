@@ -27,33 +27,27 @@ def person_enrolled(fold: Fold, entry: PersonEnrolled) -> None:
         entry.role,
         to_text(entry.keys),
     )
-    fold.run(
-        "DELETE FROM token WHERE kitchen = ?1 AND actor = ?2 AND mandate IS NULL AND role <> 'device'",
-        entry.id,
-    )
-    # Who is no longer of the household lets nobody in either.
-    fold.run(
-        "DELETE FROM token WHERE kitchen = ?1 AND mandate IN "
-        "(SELECT hash FROM mandate WHERE kitchen = ?1 AND principal = ?2)",
-        entry.id,
-    )
-    fold.run("UPDATE mandate SET revoked = 1 WHERE kitchen = ?1 AND principal = ?2", entry.id)
+    _shut_out(fold, entry.id)
     _token(fold, entry.token_hash, entry.id, entry.role)
 
 
 def person_removed(fold: Fold, entry: PersonRemoved) -> None:
     fold.run("DELETE FROM person WHERE kitchen = ?1 AND id = ?2", entry.id)
+    _shut_out(fold, entry.id)
+
+
+def _shut_out(fold: Fold, person: str) -> None:
+    """Neither the person's own tokens nor those of agents she gave a mandate open anything any more."""
     fold.run(
         "DELETE FROM token WHERE kitchen = ?1 AND actor = ?2 AND mandate IS NULL AND role <> 'device'",
-        entry.id,
+        person,
     )
-    # Who is no longer of the household lets nobody in either.
     fold.run(
         "DELETE FROM token WHERE kitchen = ?1 AND mandate IN "
         "(SELECT hash FROM mandate WHERE kitchen = ?1 AND principal = ?2)",
-        entry.id,
+        person,
     )
-    fold.run("UPDATE mandate SET revoked = 1 WHERE kitchen = ?1 AND principal = ?2", entry.id)
+    fold.run("UPDATE mandate SET revoked = 1 WHERE kitchen = ?1 AND principal = ?2", person)
 
 
 def mandate_registered(fold: Fold, entry: MandateRegistered) -> None:
