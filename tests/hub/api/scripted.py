@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from adapters.documents import ExecuteRequest, ExecutionStatus, HumanNeeded, PresenceWord, State
 from adapters.protocol import DeviceAdapter, DeviceError, StopAnswer
 from adapters.states import FINAL
+from hub.records.log.head import HeadKeeper
 from hub.service import Seams, serve
 from mandates.keys import PrivateKey
 from tests.household import Household, found_household, running_hub
@@ -174,6 +175,25 @@ class Scripts:
     def _adapter(self, real: DeviceAdapter) -> DeviceAdapter:
         found = self._by_url.get(getattr(real, "_base", ""))
         return real if found is None else found
+
+
+class FailingHeads:
+    """Put in for the keeper of the log's head: writing fails while `broken` is set."""
+
+    def __init__(self) -> None:
+        self.broken = False
+
+    def __call__(self, keeper: HeadKeeper) -> "FailingHeads":
+        self._keeper = keeper
+        return self
+
+    def read(self) -> Any:
+        return self._keeper.read()
+
+    def write(self, head: Any) -> None:
+        if self.broken:
+            raise OSError("no space left on device")
+        self._keeper.write(head)
 
 
 async def register(household: Household, *devices: ScriptedDevice) -> None:

@@ -15,7 +15,7 @@ from events.times import format_date_time
 from mandates.keys import PrivateKey
 from mandates.signature import Form, sign_document
 from tests.household import running_hub, until
-from tests.hub.api.scripted import House, ScriptedDevice, Scripts, house
+from tests.hub.api.scripted import FailingHeads, House, ScriptedDevice, Scripts, house
 from tests.hub.api.test_authority import is_problem
 from tests.hub.api.test_stop import cooking, shows, stop
 
@@ -166,25 +166,12 @@ async def test_work_that_is_over_is_never_started_again(tmp_path: Path) -> None:
 
 async def test_an_order_on_disk_whose_acknowledgement_failed_cooks_once_when_repeated(tmp_path: Path) -> None:
     hob = ScriptedDevice("hob")
-    broken: list[bool] = []
-
-    class Head:
-        def __init__(self, keeper: Any) -> None:
-            self._keeper = keeper
-
-        def read(self) -> Any:
-            return self._keeper.read()
-
-        def write(self, head: Any) -> None:
-            if broken:
-                raise OSError("no space left on device")
-            self._keeper.write(head)
-
-    async with house(tmp_path, hob, head=Head) as kitchen, kitchen.client() as http:
+    heads = FailingHeads()
+    async with house(tmp_path, hob, head=heads) as kitchen, kitchen.client() as http:
         order = kitchen.order()
-        broken.append(True)
+        heads.broken = True
         is_problem(await http.post("/v1/executions", json=order), 503)
-        broken.clear()
+        heads.broken = False
         again = await http.post("/v1/executions", json=order)
         assert again.status_code == 202
         await shows(kitchen, again.json()["id"], "running")

@@ -16,10 +16,9 @@ from adapters.protocol import DeviceError, DeviceUnreachable, StopAnswer
 from config.settings import Forward
 from hub import http_server
 from hub.api import app
-from hub.records.log.head import HeadKeeper
 from hub.store.database import Store, StoreFailed
 from tests.household import running_hub, until
-from tests.hub.api.scripted import House, ScriptedDevice, Scripts, house
+from tests.hub.api.scripted import FailingHeads, House, ScriptedDevice, Scripts, house
 from tests.hub.api.test_authority import is_problem
 
 T = TypeVar("T")
@@ -610,26 +609,13 @@ async def test_a_stop_ends_what_its_device_has_forgotten(tmp_path: Path) -> None
 
 async def test_a_log_head_that_cannot_be_written_stops_no_stop(tmp_path: Path) -> None:
     hob = ScriptedDevice("hob")
-    broken: list[bool] = []
-
-    class Head:
-        def __init__(self, keeper: HeadKeeper) -> None:
-            self._keeper = keeper
-
-        def read(self) -> Any:
-            return self._keeper.read()
-
-        def write(self, head: Any) -> None:
-            if broken:
-                raise OSError("no space left on device")
-            self._keeper.write(head)
-
-    async with house(tmp_path, hob, head=Head) as kitchen:
+    heads = FailingHeads()
+    async with house(tmp_path, hob, head=heads) as kitchen:
         execution = await cooking(kitchen)
-        broken.append(True)
+        heads.broken = True
         assert (await stop(kitchen, execution)).status_code == 202
         assert not hob.heating
-        broken.clear()
+        heads.broken = False
         await shows(kitchen, execution, "stopped")
 
 
