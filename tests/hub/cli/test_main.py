@@ -269,7 +269,10 @@ def test_a_wrong_settings_file_is_named_and_not_a_traceback(
 
 def test_a_reader_that_goes_away_early_is_no_error(folder: DataFolder) -> None:
     program = "from hub.cli.main import main; main(['--help'])"
-    done = subprocess.run(
-        f'{sys.executable} -c "{program}" | true', shell=True, capture_output=True, text=True, check=False
-    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer) as gone:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=gone, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert done.stderr == ""
