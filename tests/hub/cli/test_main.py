@@ -271,7 +271,7 @@ def test_a_reader_that_goes_away_early_is_no_error(folder: DataFolder) -> None:
     program = "from hub.cli.main import main; main(['--help'])"
     reader, writer = os.pipe()
     os.close(reader)
-    with os.fdopen(writer) as gone:
+    with os.fdopen(writer, "wb") as gone:
         done = subprocess.run(
             [sys.executable, "-c", program], stdout=gone, stderr=subprocess.PIPE, text=True, check=False
         )
