@@ -267,8 +267,21 @@ def test_a_wrong_settings_file_is_named_and_not_a_traceback(
     assert str(folder.settings) in ended.err and "1 to 65535" in ended.err
 
 
-def test_a_reader_that_goes_away_early_is_no_error(folder: DataFolder) -> None:
-    program = "from hub.cli.main import main; main(['--help'])"
+IN_A_TASK_GROUP = """
+import anyio, click
+from hub.cli.main import aboyeur, main
+
+async def work():
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(anyio.to_thread.run_sync, lambda: print("word", flush=True))
+
+aboyeur.add_command(click.Command("speak", callback=lambda: anyio.run(work)))
+main(["speak"])
+"""
+
+
+@pytest.mark.parametrize("program", ["from hub.cli.main import main; main(['--help'])", IN_A_TASK_GROUP])
+def test_a_reader_that_goes_away_early_is_no_error(folder: DataFolder, program: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as gone:
